@@ -1,0 +1,34 @@
+"""herdbook: the durable record under fleets of disposable agent boxes.
+
+`open()` gives a `Client` over a record in this process or behind a server; its methods and answers are the same either way.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from herdbook.base.errors import HerdbookError
+from herdbook.base.version import VERSION
+from herdbook.client import Client
+
+__all__ = ["Client", "HerdbookError", "__version__", "open"]
+
+__version__ = VERSION
+URLS = ("http://", "https://", "unix:")
+
+
+def open(where: str | PathLike[str] | None = None, *, key: str | None = None, **client: Any) -> Client:
+    """A client over the record at `where`: a file, an http(s) or unix: address, or by default what the settings say.
+
+    `agent`, `task`, `entity`, `session` and `timeout_seconds` go to the Client. Raises HerdbookError.
+    """
+    from herdbook.base import settings
+
+    found = settings.load()
+    place = where if where is not None else found.url or found.record
+    if str(place).startswith(URLS):
+        return Client(url=str(place), key=key or (found.key if where is None else None), **client)
+    from herdbook.service.opening import open_local
+
+    return Client(open_local(place, found), **client)

@@ -1,0 +1,351 @@
+"""The `herdbook` command, and the one place where the rooms are put together.
+
+A command's module is imported when it is chosen, so that help and versions cost nothing. Whatever goes wrong ends as a sentence,
+or with --json as an object, and an exit code: no traceback reaches a person who did not ask for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from herdbook.base import settings
+from herdbook.base.version import VERSION
+from herdbook.surfaces.cli import parser, problems
+from herdbook.surfaces.cli.invocation import Door, Invocation
+from herdbook.surfaces.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from herdbook.client import Client
+    from herdbook.service.door import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: where it lives, what it is for, and which verbs it speaks."""
+
+    name: str
+    module: str
+    summary: str
+    group: str
+    verbs: tuple[str, ...] = ()
+    shared: tuple[str, ...] = parser.SHARED  # which of the options every command knows make sense here
+    examples: str = ""  # for its help, where its module has none
+
+
+START, LOOP, BACK, RUN = "start here", "the loop", "looking back", "running it"
+LOCAL: Final = ("json", "record")
+
+SERVE_EXAMPLES: Final = """\
+example:
+  $ herdbook serve                                    on this machine only, for everybody who can reach it
+  $ herdbook serve --host 0.0.0.0 --key-file key      for other machines, who must send the key
+  $ HERDBOOK_URL=http://127.0.0.1:8765 herdbook brief acme/ci
+
+It stops on ctrl-C or SIGTERM, after finishing what it has accepted."""
+
+COMMANDS: Final = {
+    command.name: command
+    for command in (
+        Command(
+            "demo", "herdbook.surfaces.demo.command", "two boxes, one record: see the second beat the first", START, (), LOCAL
+        ),
+        Command("init", "herdbook.surfaces.cli.commands.init", "start a record on this machine", START),
+        Command(
+            "brief",
+            "herdbook.surfaces.cli.commands.brief",
+            "what is known about a path, for a task",
+            LOOP,
+            ("brief", "start_session"),
+        ),
+        Command("search", "herdbook.surfaces.cli.commands.search", "entries whose text matches", LOOP, ("search",)),
+        Command("read", "herdbook.surfaces.cli.commands.read", "one entry in full", LOOP, ("read",)),
+        Command("write", "herdbook.surfaces.cli.commands.write", "the next version of an entry, with its why", LOOP, ("write",)),
+        Command("dead-end", "herdbook.surfaces.cli.commands.dead_end", "what was tried and did not work", LOOP, ("write",)),
+        Command("action", "herdbook.surfaces.cli.commands.action", "record one tool call of a run", LOOP, ("record_action",)),
+        Command("attempt", "herdbook.surfaces.cli.commands.attempt", "how one try within a run went", LOOP, ("attempt",)),
+        Command(
+            "outcome",
+            "herdbook.surfaces.cli.commands.outcome",
+            "how a run ended: moves trust",
+            LOOP,
+            ("commit_outcome", "end_session"),
+        ),
+        Command(
+            "attest", "herdbook.surfaces.cli.commands.attest", "vouch for an outcome from outside the box", LOOP, ("attest",)
+        ),
+        Command(
+            "revise",
+            "herdbook.surfaces.cli.commands.revise",
+            "an outcome was something else after all",
+            LOOP,
+            ("revise_outcome",),
+        ),
+        Command("ls", "herdbook.surfaces.cli.commands.ls", "paths and the entries at them", BACK, ("list",)),
+        Command("history", "herdbook.surfaces.cli.commands.history", "every version of an entry", BACK, ("history",)),
+        Command("diff", "herdbook.surfaces.cli.commands.diff", "what changed between two versions", BACK, ("diff",)),
+        Command("why", "herdbook.surfaces.cli.commands.why", "every move of an entry's trust", BACK, ("why",)),
+        Command("trace", "herdbook.surfaces.cli.commands.trace", "a run, reconstructed", BACK, ("trace",)),
+        Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
+        Command(
+            "box",
+            "herdbook.surfaces.cli.commands.box",
+            "the boxes there are; clear away dead ones",
+            RUN,
+            ("box_list", "box_close"),
+        ),
+        Command("status", "herdbook.surfaces.cli.commands.status", "counts, seals and settings of the record", RUN, ("status",)),
+        Command("doctor", "herdbook.surfaces.cli.commands.doctor", "is all well, and if not, what to do", RUN, ("status",)),
+    )
+}
+
+# Verbs no command speaks, each with the reason.
+WITHOUT_COMMAND: Final = {
+    "record_context": "what an agent was given is recorded by the program that gave it, through the client",
+    "box_open": "a box's row is written by the host that is about to create the box, never by hand",
+    "box_beat": "a lease is kept by the process that holds it",
+}
+
+THE_LOOP: Final = """\
+the loop, in five lines:
+  herdbook brief acme/ci --task "make the tests pass"         what is known, best first; prints the run's name
+  herdbook attempt failure --session s_1f0c --used tz         each try, so that what misled is charged
+  herdbook write acme/ci tz '{"env": {"TZ": "UTC"}}' --why "the date tests compare against UTC midnight"
+  herdbook outcome success --session s_1f0c --task-input "make the tests pass"
+  herdbook why acme/ci tz                                     what it did to the trust of what was read"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line; the exit code is the answer to whoever scripted it."""
+    arguments = sys.argv[1:] if argv is None else argv
+    survive_any_text()
+    terminal = Terminal(as_json="--json" in arguments)
+    try:
+        code = dispatch(arguments, terminal)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return problems.INTERRUPTED
+    except SystemExit as leaving:  # argparse, after --help
+        return int(leaving.code or 0)
+    except BrokenPipeError:
+        hush()
+        return problems.PIPE_CLOSED
+    except Exception as problem:  # because the person at the terminal is owed a sentence, whatever went wrong
+        return ended(problem, terminal)
+    return code
+
+
+def dispatch(arguments: list[str], terminal: Terminal) -> int:
+    before, name, behind = parser.split(arguments)
+    if name is None:
+        return without_command(before, terminal)
+    if name == "help":
+        before, name, behind = parser.split([*behind, "--help"])
+        return dispatch([name, *before, *behind], terminal) if name else without_command([], terminal)
+    if name not in COMMANDS:
+        raise problems.Usage(f"there is no command {name[:40]!r}{suggestion(name)} (see herdbook --help)")
+    command = COMMANDS[name]
+    module = importlib.import_module(command.module)
+    reader = parser.command_parser(name, summary=command.summary)
+    module.add_arguments(reader)
+    parser.finish(reader, shared=command.shared, examples=getattr(module, "EXAMPLES", command.examples))
+    args = reader.parse_args([*before, *behind])
+    invocation = Invocation(args, settings.load(), terminal, open_door)
+    try:
+        return WIRED[name](invocation) if name in WIRED else cast(int, module.run(invocation))
+    finally:
+        invocation.close()
+
+
+def open_door(chosen: settings.Settings) -> Door:
+    """The record: in this process, or behind the server the settings name."""
+    if chosen.url:
+        # A transport has no spool: a person at a terminal is told of an outage, and decides.
+        from herdbook.client import HttpTransport
+
+        return HttpTransport(chosen.url, key_for(chosen))
+    from herdbook.service.opening import open_local
+
+    return open_local(chosen.record, chosen, channel="cli")
+
+
+def serve(invocation: Invocation) -> int:
+    """The record over HTTP: the service, handed to the surface that speaks it."""
+    from herdbook.service.opening import local_identity, open_service
+    from herdbook.surfaces.rest import command
+
+    started = invocation.record_is_missing()
+    service = open_service(invocation.settings)
+    try:
+        if started:
+            invocation.announce_new_record()
+        return command.run(invocation.args, service, key=invocation.settings.key, identity=local_identity())
+    finally:
+        service.close()
+
+
+def demo(invocation: Invocation) -> int:
+    """The demo, handed the record and a way to put each box on it."""
+    from herdbook.surfaces.demo import command
+
+    wiring = BoxWiring(invocation.settings)
+    try:
+        return command.run(wiring, invocation.args)
+    finally:
+        wiring.close()
+
+
+class BoxWiring:
+    """The record in this process, and a socket to it for each box."""
+
+    def __init__(self, chosen: settings.Settings) -> None:
+        self.settings = chosen
+        self.boxes_dir = chosen.boxes
+        self.closers: list[Callable[[], None]] = []
+
+    @cached_property
+    def service(self) -> Service:
+        from herdbook.service.opening import open_service
+
+        service = open_service(self.settings)
+        self.closers.append(service.close)
+        return service
+
+    def open_record(self) -> Client:
+        """With its operator's scopes, and outside of any run."""
+        from herdbook.client import Client
+        from herdbook.service.callers import local_caller
+        from herdbook.service.local import LocalTransport
+        from herdbook.service.opening import local_identity
+
+        return Client(LocalTransport(self.service, local_caller(local_identity(), channel="cli")), session="")
+
+    def open_socket(self, box: str) -> tuple[str, Callable[[], None]]:
+        """A directory of its own for each box, named after it, so that a kept box finds the record where it was before."""
+        from herdbook.boxes.directory import private_directory
+        from herdbook.service.opening import local_identity
+        from herdbook.surfaces.rest.box_sockets import BoxSockets, short_temporary
+
+        ours = private_directory(Path(short_temporary()) / f"herdbook-{os.getuid()}-{short_digest(str(self.boxes_dir))}")
+        place = private_directory(ours / short_digest(box))
+        sockets = BoxSockets(self.service, identity=local_identity(), directory=place)
+        path, _ = sockets.open(box)
+
+        def close() -> None:
+            sockets.close()
+            for left in (place, ours):
+                with suppress(OSError):  # because other boxes of ours may still have their sockets there
+                    left.rmdir()
+
+        self.closers.append(close)
+        return str(path), close
+
+    def close(self) -> None:
+        """What was opened last goes first: the sockets before the record they answer from."""
+        while self.closers:
+            self.closers.pop()()
+
+
+def short_digest(text: str) -> str:
+    return sha256(text.encode(errors="surrogateescape")).hexdigest()[:10]
+
+
+# Commands of other surfaces, which are handed what they need of one another here.
+WIRED: Final[dict[str, Callable[[Invocation], int]]] = {"serve": serve, "demo": demo}
+
+
+def key_for(chosen: settings.Settings) -> str | None:
+    """A key kept in settings.toml belongs to the server named there, and goes to no other."""
+    kept = chosen.sources.get("key") == settings.FILE_NAME
+    return None if kept and chosen.sources.get("url") != settings.FILE_NAME else chosen.key
+
+
+def without_command(options: list[str], terminal: Terminal) -> int:
+    """`herdbook` alone, --help and --version."""
+    unknown = [each for each in options if each not in ("-h", "--help", "--version", "--json")]
+    if unknown:
+        raise problems.Usage(f"{unknown[0][:40]!r} needs a command (see herdbook --help)")
+    if "--version" in options:
+        found = versions()
+        terminal.show(
+            found,
+            [f"herdbook {found['herdbook']} (schema {found['schema']}, Python {found['python']}, SQLite {found['sqlite']})"],
+        )
+    else:
+        terminal.show({"commands": {name: command.summary for name, command in COMMANDS.items()}}, overview())
+    return problems.OK
+
+
+def versions() -> dict[str, Any]:
+    from herdbook.record.store import sqlite
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"herdbook": VERSION, "schema": sqlite.SCHEMA, "python": python, "sqlite": sqlite_version()}
+
+
+def sqlite_version() -> str:
+    """Asked of the library itself; nothing but the store may speak to a database."""
+    return str(importlib.import_module("sqlite3").sqlite_version)
+
+
+def overview() -> list[str]:
+    lines = [
+        "herdbook: the record that outlives disposable agent environments",
+        "",
+        "usage: herdbook COMMAND [options]",
+        "",
+        THE_LOOP,
+    ]
+    for group in (START, LOOP, BACK, RUN):
+        lines += ["", f"{group}:"]
+        lines += [f"  {each.name:<10}{each.summary}" for each in COMMANDS.values() if each.group == group]
+    lines += ["", "herdbook COMMAND --help shows its options and an example; --json prints one JSON value; herdbook --version."]
+    lines += ["", "exit codes:", *(f"  {code:<4}{meaning}" for code, meaning in problems.EXIT_CODES.items())]
+    return lines
+
+
+def suggestion(name: str) -> str:
+    from herdbook.surfaces.cli.entries import nearest
+
+    similar = nearest(name, list(COMMANDS), count=1)
+    return f": did you mean {similar[0]}?" if similar else ""
+
+
+def ended(problem: Exception, terminal: Terminal) -> int:
+    """What is said about a failure, foreseen or not."""
+    told = problems.refusal(problem)
+    try:
+        if told is not None:
+            return problems.tell(told, terminal)
+        return problems.tell_unforeseen(problem, terminal)
+    except BrokenPipeError:
+        hush()
+        return problems.PIPE_CLOSED
+    finally:
+        if os.environ.get("HERDBOOK_DEBUG", "") not in ("", "0"):
+            traceback.print_exception(problem)
+
+
+def survive_any_text() -> None:
+    """A terminal that cannot show a character gets its escape instead of a failure."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def hush() -> None:
+    """Nobody reads any more: what is still buffered goes nowhere, and the interpreter's own flush stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Every limit in one place, with the relations between them asserted. Units come last in a name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ENTITY_PATH_CHARS_MAX: Final = 512
+ENTITY_PATH_PARTS_MAX: Final = 16
+KEY_CHARS_MAX: Final = 256
+NAME_CHARS_MAX: Final = 128  # agents, tools, providers, labels
+ID_CHARS_MAX: Final = 128  # session ids, request ids, outcome refs
+WHY_CHARS_MAX: Final = 4_000
+TASK_CHARS_MAX: Final = 64 * 1024
+APPLIES_WHEN_CHARS_MAX: Final = 256
+QUERY_CHARS_MAX: Final = 4_000
+
+VALUE_BYTES_MAX: Final = 64 * 1024  # the default; a setting may move it up to VALUE_BYTES_CEILING
+VALUE_BYTES_CEILING: Final = 512 * 1024
+VALUE_DEPTH_MAX: Final = 64
+INTEGER_DIGITS_MAX: Final = 300  # a float's own range; longer digit strings are data, not numbers
+LINKS_MAX: Final = 32
+USED_MAX: Final = 1_000
+OBSERVED_MAX: Final = 100
+
+REQUEST_BYTES_MAX: Final = 1024 * 1024
+HEADER_BYTES_MAX: Final = 64 * 1024
+HEADER_SECONDS_MAX: Final = 10
+BODY_SECONDS_MAX: Final = 30
+STOP_SECONDS_MAX: Final = 20
+
+BRIEFING_TOKENS_DEFAULT: Final = 2_000
+BRIEFING_TOKENS_MIN: Final = 64
+BRIEFING_TOKENS_MAX: Final = 64_000
+BRIEFING_ENTRIES_MAX: Final = 200
+SEARCH_RESULTS_DEFAULT: Final = 20
+LIST_PAGE_DEFAULT: Final = 100
+PAGE_MAX: Final = 1_000
+
+BOX_LEASE_SECONDS_DEFAULT: Final = 120
+BOX_LEASE_SECONDS_MAX: Final = 24 * 3600
+
+assert VALUE_BYTES_MAX <= VALUE_BYTES_CEILING < REQUEST_BYTES_MAX, "one value must fit in one request"
+assert TASK_CHARS_MAX * 4 < REQUEST_BYTES_MAX, "a task must fit in one request"
+assert BRIEFING_TOKENS_MIN <= BRIEFING_TOKENS_DEFAULT <= BRIEFING_TOKENS_MAX

@@ -1,0 +1,64 @@
+"""Which provider to use. `auto` takes the strongest that really isolates here, or refuses.
+
+It never settles for a plain process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from herdbook.base.errors import CannotIsolate, NotFound
+from herdbook.boxes.bubblewrap import Bubblewrap
+from herdbook.boxes.provider import Finding, Isolation, Provider, at_least, demand
+from herdbook.boxes.unsafe_process import UnsafeProcess
+
+AUTO: Final = "auto"
+PROVIDERS: Final[Mapping[str, Callable[[Path], Provider]]] = {"bubblewrap": Bubblewrap, "unsafe-process": UnsafeProcess}
+STRONGEST_FIRST: Final = ("bubblewrap",)  # what `auto` may take; unsafe-process is never among them
+
+
+def choose(name: str = AUTO, *, minimum: Isolation | None = None, state_dir: Path | str) -> Provider:
+    """A provider that was seen to work a moment ago. Without `minimum`, `auto` asks for `namespace`, and a name for itself."""
+    if name == AUTO:
+        return strongest(minimum or "namespace", Path(state_dir))
+    provider = by_name(name, Path(state_dir))
+    if minimum is not None:
+        demand(provider, minimum)
+    finding = provider.probe()
+    if not finding.ok:
+        raise refusal([finding])
+    return provider
+
+
+def strongest(minimum: Isolation, state_dir: Path) -> Provider:
+    findings = []
+    for name in STRONGEST_FIRST:
+        provider = by_name(name, state_dir)
+        if not at_least(provider.isolation, minimum):
+            findings.append(
+                Finding(ok=False, what=f"{name}: isolates only as {provider.isolation!r}", fix=f"{minimum!r} is asked for")
+            )
+            continue
+        findings.append(provider.probe())
+        if findings[-1].ok:
+            return provider
+    raise refusal(findings)
+
+
+def by_name(name: str, state_dir: Path) -> Provider:
+    """Each provider has a directory of its own, so that one never lists another's boxes."""
+    if name not in PROVIDERS:
+        raise NotFound(f"there is no box provider {name!r}: choose one of {', '.join((AUTO, *PROVIDERS))}")
+    return PROVIDERS[name](state_dir / name)
+
+
+def findings(state_dir: Path | str) -> list[Finding]:
+    """What each provider that isolates finds here, strongest first."""
+    return [by_name(name, Path(state_dir)).probe() for name in STRONGEST_FIRST]
+
+
+def refusal(found: list[Finding]) -> CannotIsolate:
+    lines = [f"{finding.what}. Fix: {finding.fix}" for finding in found]
+    return CannotIsolate("no box provider can isolate here. " + " | ".join(lines), findings=lines)

@@ -1,0 +1,144 @@
+"""Attestation: what somebody outside the box saw. It gives evidence its full credit, and an attested success gives standing.
+
+A session's own writes become observed; what it used becomes corroborated where another box (or, without boxes, another identity)
+wrote it. A later revision takes back exactly what was given.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from herdbook.record import credit, traces, trust
+from herdbook.record.record import Record
+from herdbook.record.store.protocol import Row, Transaction
+from herdbook.record.types import Head, Stamp
+
+if TYPE_CHECKING:
+    from herdbook.record.outcomes import Outcome
+
+
+def same_attestation(
+    tx: Transaction, stamp: Stamp, outcome: Outcome, *, result: str, exit_code: int | None, note: str | None
+) -> int | None:
+    """When this was attested before in the same words, so that a retry changes nothing."""
+    said = (stamp.identity, stamp.channel, exit_code, result, note)
+    rows = tx.rows("attestations_of", {"tenant": stamp.tenant, "outcome": outcome.id})
+    return next((row[6] for row in rows if tuple(row[1:6]) == said), None)
+
+
+def record_attestation(
+    record: Record,
+    tx: Transaction,
+    stamp: Stamp,
+    outcome: Outcome,
+    *,
+    result: str,
+    exit_code: int | None,
+    note: str | None,
+    at: int,
+) -> list[dict[str, Any]]:
+    """Append an attestation and give what it earns; returns the standings that changed."""
+    tenant = stamp.tenant
+    earlier = tx.rows("attestations_of", {"tenant": tenant, "outcome": outcome.id})
+    parts = (outcome.id, len(earlier) + 1, stamp.identity, stamp.channel, exit_code, result, note, at)
+    seal = record.seal("attestation", tenant, *parts)
+    tx.run(
+        "insert_attestation",
+        {
+            "tenant": tenant,
+            "outcome": outcome.id,
+            "n": len(earlier) + 1,
+            "identity": stamp.identity,
+            "channel": stamp.channel,
+            "exit_code": exit_code,
+            "result": result,
+            "note": note,
+            "at": at,
+            "seal": seal,
+        },
+    )
+    traces.link(record, tx, tenant, outcome.session, "attestation", seal, at=at)
+    if not earlier:
+        credit_in_full(tx, tenant, outcome)
+    if result != "success" or outcome.effective_type != "success" or any(row[4] == "success" for row in earlier):
+        return []
+    return give_standing(tx, tenant, outcome, sign=1)
+
+
+def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
+    """Attested outcomes always count: give each cause the credit that counting once a day had withheld."""
+    observed = frozenset(json.loads(outcome.observed)) if outcome.observed else frozenset()
+    rows = tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id})
+    causes = tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps([row[10] for row in rows])})
+    named = {cause[0]: cause for cause in causes}
+    counted = {named[row[10]][3] for row in rows if row[7] and row[6] != "attempt"}  # paths whose base rate knows this outcome
+    for row in rows:
+        how, given, entry, claim, version, result, nth = row[6:]
+        if how not in credit.WEIGHTS:
+            continue
+        path, applies_when = named[version][3], named[version][8]
+        due = credit.weight(how, applies_when=applies_when, observed=observed)
+        if due <= given:
+            continue
+        more = due - given
+        tx.run("credit_cause", {"tenant": tenant, "outcome": outcome.id, "version": version, "how": how, "credit": due})
+        more_of = {"held": more * result, "failed": more * (1 - result), "n": nth}
+        tx.run("credit_claim", {"tenant": tenant, "entry": entry, "claim": claim, **more_of})
+        if how != "attempt" and path not in counted:
+            counted.add(path)
+            tx.run("add_base_rate", {"tenant": tenant, "path": path, "outcomes": 1, "successes": result})
+
+
+def follow_revision(tx: Transaction, tenant: int, outcome: Outcome, *, now: bool) -> None:
+    """Take standing back from a success that was none, or give it to a failure that was a success, where somebody attested it."""
+    attested = tx.rows("attestations_of", {"tenant": tenant, "outcome": outcome.id})
+    first = next((row for row in attested if row[4] == "success"), None)
+    if first is not None:
+        wrote_max = wrote_by(tx, tenant, outcome.session, first[7])
+        give_standing(tx, tenant, outcome, sign=1 if now else -1, wrote_max=wrote_max)
+
+
+def wrote_by(tx: Transaction, tenant: int, session: str, attestation_seal: bytes) -> int:
+    """How many versions a session had written when it was attested, by its trace: nobody vouched for what came later."""
+    links = (json.loads(row[1]) for row in tx.rows("traces_of", {"tenant": tenant, "session": session}))
+    return next(int(link["writes"]) for link in links if link["seal"] == attestation_seal.hex())
+
+
+def give_standing(
+    tx: Transaction, tenant: int, outcome: Outcome, *, sign: int, wrote_max: int | None = None
+) -> list[dict[str, Any]]:
+    """Add (or take) one observation of what the session wrote, one corroboration of what it used of others'."""
+    wrote = tx.rows("writes_of", {"tenant": tenant, "session": outcome.session})[:wrote_max]
+    used = [row[10] for row in tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id}) if row[6] == "used"]
+    others = [row for row in tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps(used)}) if of_another(row, outcome)]
+    touched = {row[0] for row in wrote} | {row[0] for row in others}
+    before = standings(tx, tenant, touched)
+    for rows, earned in ((wrote, (sign, 0)), (others, (0, sign))):
+        for claim, entry in {(row[1], row[2]) for row in rows}:
+            tx.run("stand", {"tenant": tenant, "entry": entry, "claim": claim, "observed": earned[0], "corroborated": earned[1]})
+    for version, _, entry, *_ in [*wrote, *others]:
+        query = "mark_standing" if sign > 0 else "clear_standing"
+        tx.run(query, {"tenant": tenant, "entry": entry, "version": version})
+    after = standings(tx, tenant, touched)
+    return [
+        {"entity": head.path, "key": head.key, "version": nth, "before": before[version][0], "after": now}
+        for version, (now, head, nth) in after.items()
+        if before[version][0] != now
+    ]
+
+
+def of_another(cause: Row, outcome: Outcome) -> bool:
+    """Whether a version was written by another box; where there are no boxes, by another identity. Never by the same session."""
+    _, _, _, _, _, session, box, identity, _ = cause
+    if session == outcome.session:
+        return False
+    return bool(box != outcome.box) if box and outcome.box else bool(identity != outcome.identity)
+
+
+def standings(tx: Transaction, tenant: int, versions: set[int]) -> dict[int, tuple[str, Head, int]]:
+    """Each version's standing, its head and its number."""
+    ids = json.dumps(sorted(versions))
+    heads = {row[3]: Head._make(row) for row in tx.rows("trust_of", {"tenant": tenant, "versions": ids})}
+    numbers: dict[int, int] = dict(tx.rows("numbers_of", {"tenant": tenant, "versions": ids}))
+    return {version: (trust.standing(head), head, numbers[version]) for version, head in heads.items()}

@@ -1,0 +1,26 @@
+"""How much of an outcome each thing that was read deserves. Pure: no I/O, no clock.
+
+Confidence moves for all that was served; evidence must tell the helpful entry from its neighbours, so it credits what was
+acted on. The weights are defaults to be re-measured on simulated fleets, not truths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+WEIGHTS: Final[Mapping[str, float]] = {"used": 1.0, "attempt": 1.0, "served": 0.2}
+
+
+def weight(how: str, *, applies_when: str | None, observed: Iterable[str]) -> float:
+    """The credit of one cause. An entry with a condition deserves none of an outcome in which the condition did not occur."""
+    if applies_when is not None and applies_when not in observed:
+        return 0.0
+    return WEIGHTS[how]
+
+
+def nearest_factor(path: str, factors: Mapping[str, float]) -> float | None:
+    """The multiplier of the nearest path: an entity's own, an ancestor's, the tenant's default under the empty path, or None."""
+    while path and path not in factors:
+        path = path.rpartition("/")[0]
+    return factors.get(path)

@@ -1,0 +1,250 @@
+"""Looking back: a run as a postmortem wants it, and an entry's trust with every move that made it. Reads only.
+
+What is sealed is checked as it is read: an outcome, attestation or revision that was changed afterwards is refused, not shown.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from herdbook.base import clock
+from herdbook.base.errors import HerdbookError, NotFound, SealBroken
+from herdbook.record import traces, trust
+from herdbook.record.outcomes import Outcome, moves
+from herdbook.record.record import Record
+from herdbook.record.sessions import owned
+from herdbook.record.store.protocol import Reader, Row
+from herdbook.record.types import Head, Session, Stamp
+
+
+def trace(record: Record, tx: Reader, stamp: Stamp, ref: str) -> dict[str, Any]:
+    """The record of a run, by an outcome's ref or by its session id. A box sees its own runs only."""
+    row = tx.row("outcome", {"tenant": stamp.tenant, "ref": ref})
+    session = record.session(stamp.tenant, row[2] if row else ref, tx)
+    if session is None or (stamp.box is not None and not owned(session, stamp)):
+        raise NotFound(f"there is no outcome or session {ref!r}: the answer to commit_outcome names its ref")
+    session = Session(*(tx.row("session", {"tenant": stamp.tenant, "session": session.id}) or session))
+    steps = traces.run_steps(tx, stamp.tenant, session.id)
+    outcomes = [Outcome(*found) for found in tx.rows("outcomes_of_session", {"tenant": stamp.tenant, "session": session.id})]
+    told = [outcome_view(record, tx, stamp.tenant, outcome) for outcome in outcomes]
+    seals = {seal for view in told for seal in view.pop("seals")}
+    lacking = traces.missing(steps, task_input=next((o.task_input for o in outcomes if o.task_input is not None), None))
+    return session_view(tx, stamp.tenant, session) | {
+        **steps_view(record, stamp.tenant, steps),
+        "outcomes": told,
+        "seal": traces.check_chain(record, tx, stamp.tenant, session, steps, seals),
+        "trainable": bool(outcomes) and not lacking,
+        "missing": lacking if outcomes else ["outcome", *lacking],
+    }
+
+
+def session_view(tx: Reader, tenant: int, session: Session) -> dict[str, Any]:
+    box = tx.row("box", {"tenant": tenant, "box": session.box}) if session.box else None
+    return {
+        "session": session.id,
+        "agent": session.agent,
+        "identity": session.identity,
+        "channel": session.channel,
+        "box": session.box,
+        "provider": box[1] if box else None,
+        "isolation": box[2] if box else None,
+        "task": session.task,
+        "entity": session.entity,
+        "started_at": clock.iso(session.started_at),
+        "ended_at": None if session.ended_at is None else clock.iso(session.ended_at),
+    }
+
+
+def steps_view(record: Record, tenant: int, steps: dict[str, list[Row]]) -> dict[str, Any]:
+    """What the run read, was given, did, tried and wrote."""
+    named = {row[1] for row in steps["reads"]} | {row[0] for row in steps["writes"]}
+    named |= {version for row in steps["attempts"] for version in json.loads(row[2])}
+    texts = record.versions(tenant, named)
+    return {
+        "reads": [
+            place(texts, row[1])
+            | {"rank": row[2], "how": row[3], "served": bool(row[4]), "probability": row[5], "at": clock.iso(row[6])}
+            for row in steps["reads"]
+        ],
+        "contexts": [{"n": n, "name": name, "text": text, "at": clock.iso(at)} for n, name, text, at in steps["contexts"]],
+        "actions": [
+            {
+                "n": n,
+                "tool": tool,
+                "args": json.loads(args),
+                "result": json.loads(result),
+                "ok": None if ok is None else bool(ok),
+                "at": clock.iso(at),
+            }
+            for n, tool, args, result, ok, at in steps["actions"]
+        ],
+        "attempts": [
+            {
+                "n": n,
+                "result": result,
+                "used": [place(texts, version) for version in json.loads(used)],
+                "note": note,
+                "at": clock.iso(at),
+            }
+            for n, result, used, note, at, _ in steps["attempts"]
+        ],
+        "writes": [place(texts, row[0]) for row in steps["writes"]],
+    }
+
+
+def place(texts: dict[int, Any], version: int) -> dict[str, Any]:
+    """Which version of which entry, with what it says; one with a broken seal says only that."""
+    found = texts[version]
+    if isinstance(found, HerdbookError):
+        return {"entity": None, "key": None, "version": None, "refused": found.message}
+    return {
+        "entity": found.path,
+        "key": found.key,
+        "version": found.number,
+        "value": json.loads(found.value_text),
+        "why": found.why,
+        "author": found.author,
+        "written_at": clock.iso(found.at),
+    }
+
+
+def outcome_view(record: Record, tx: Reader, tenant: int, outcome: Outcome) -> dict[str, Any]:
+    """An outcome with who vouched for it, what it was revised to and what it moved; seals checked."""
+    checked(record, outcome.seal, "outcome", tenant, *outcome[:11], what=f"outcome {outcome.ref!r}")
+    attested = tx.rows("attestations_of", {"tenant": tenant, "outcome": outcome.id})
+    revised = tx.rows("revisions_of", {"tenant": tenant, "outcome": outcome.id})
+    for row in attested:
+        checked(record, row[7], "attestation", tenant, outcome.id, *row[:7], what=f"an attestation of {outcome.ref!r}")
+    for row in revised:
+        checked(record, row[5], "revision", tenant, outcome.id, *row[:5], what=f"a revision of {outcome.ref!r}")
+    return {
+        "ref": outcome.ref,
+        "type": outcome.type,
+        "effective_type": outcome.effective_type,
+        "at": clock.iso(outcome.at),
+        "task_input": outcome.task_input,
+        "observed": json.loads(outcome.observed or "[]"),
+        "artifacts": json.loads(outcome.artifacts or "null"),
+        "verified_by": outcome.verified_by,
+        "attested": bool(attested),
+        "attestations": [
+            {"by": who, "channel": channel, "exit_code": code, "result": result, "note": note, "at": clock.iso(at)}
+            for _, who, channel, code, result, note, at, _ in attested
+        ],
+        "revisions": [{"n": n, "type": kind, "why": why, "by": who, "at": clock.iso(at)} for n, kind, why, who, at, _ in revised],
+        "moved": moves(tx, tenant, outcome.id),
+        "seals": [(seal or b"").hex() for seal in (outcome.seal, *(row[7] for row in attested), *(row[5] for row in revised))],
+    }
+
+
+def checked(record: Record, seal: bytes | None, *parts: Any, what: str) -> None:
+    """Refuse what is not as it was written."""
+    try:
+        record.verify(seal, *parts)
+    except SealBroken as problem:
+        raise SealBroken(f"{what} is not what was written: it is refused; restore the record from a backup") from problem
+
+
+def why(record: Record, tx: Reader, tenant: int, path: str, key: str) -> dict[str, Any]:
+    """Every claim an entry made, newest first, each with the moves that made its confidence."""
+    head, base = record.entry(tenant, path, key)
+    texts = record.versions(tenant, [number for number, _ in record.version_ids(tenant, path, key)])
+    stated: dict[bytes, list[int]] = {}
+    for version in texts.values():
+        if not isinstance(version, HerdbookError):
+            stated.setdefault(version.claim, []).append(version.number)
+    rows = tx.rows("claims_of_entry", {"tenant": tenant, "entry": head.entry_id})
+    return {
+        "entity": path,
+        "key": key,
+        "current": max((n for numbers in stated.values() for n in numbers), default=0),
+        "base_rate": base,
+        "claims": sorted(
+            (claim_view(tx, tenant, head.entry_id, row, versions=stated.get(row[0], []), base=base) for row in rows),
+            key=lambda claim: max(claim["versions"], default=0),
+            reverse=True,
+        ),
+    }
+
+
+def claim_view(tx: Reader, tenant: int, entry: int, row: Row, *, versions: list[int], base: float) -> dict[str, Any]:
+    claim, initial, confidence, count, recalls, observed, corroborated, held, failed, failed_since = row
+    head = Head(
+        "", "", 0, 0, None, claim, confidence, count, recalls, observed, corroborated, held, failed, failed_since, 0, *[None] * 4
+    )
+    moved = tx.rows("moves_of_claim", {"tenant": tenant, "entry": entry, "claim": claim})
+    folded = tx.rows("refolds_of_claim", {"tenant": tenant, "entry": entry, "claim": claim})
+    told = [(found[0], move_view(found)) for found in moved] + [(found[8], refold_view(found)) for found in folded]
+    return {
+        "versions": sorted(versions),
+        "initial": initial,
+        "confidence": confidence,
+        "standing": trust.standing(head),
+        "evidence": round(trust.evidence(held, failed, base), 4),
+        "held": held,
+        "failed": failed,
+        "recalls": recalls,
+        "observed": observed,
+        "corroborated": corroborated,
+        "moves": [view for _, view in sorted(told, key=lambda move: move[0])],  # in order of arrival, whatever the clock said
+    }
+
+
+def move_view(row: Row) -> dict[str, Any]:
+    (
+        n,
+        at,
+        ref,
+        kind,
+        how,
+        before,
+        factor,
+        after,
+        version,
+        agent,
+        box,
+        session,
+        who,
+        credit,
+        result,
+        attested,
+        read_at,
+        effective,
+    ) = row
+    return {
+        "n": n,
+        "at": clock.iso(at),
+        "ref": ref,
+        "type": kind,
+        "effective_type": effective,
+        "how": how,
+        "before": before,
+        "factor": factor,
+        "after": after,
+        "version": version,
+        "agent": agent,
+        "identity": who,
+        "box": box,
+        "session": session,
+        "attested": bool(attested),
+        "credit": credit,
+        "held": bool(result),
+        "read_at": None if read_at is None else clock.iso(read_at),
+    }
+
+
+def refold_view(row: Row) -> dict[str, Any]:
+    at, ref, kind, before, after, reason, who, nth, _ = row
+    return {
+        "n": None,
+        "at": clock.iso(at),
+        "ref": ref,
+        "type": kind,
+        "how": "revision",
+        "revision": nth,
+        "before": before,
+        "after": after,
+        "why": reason,
+        "identity": who,
+    }

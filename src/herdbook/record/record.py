@@ -1,0 +1,364 @@
+"""The record: what every other room asks. Texts come with their seals checked, trust comes fresh, immutable things are cached.
+
+Writes are functions of a transaction in entries, sessions, outcomes and traces; this class holds what they share.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Self, cast
+
+from herdbook.base import limits, text
+from herdbook.base.errors import HerdbookError, NotFound, SealBroken, SealKeyMissing, SealKeyWrong
+from herdbook.record import keyfile, seals, trust
+from herdbook.record.cache import BoundedCache
+from herdbook.record.seals import Part
+from herdbook.record.store.protocol import Exposure, Reader, Row, Store, Transaction
+from herdbook.record.store.sqlite import SqliteStore
+from herdbook.record.types import Head, HeadRow, Session, Version
+
+CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
+CACHED_NAMES_MAX = 100_000
+SEAL_CHECK = "herdbook seal check"
+TRIGGERS = frozenset(
+    {  # what must hold whatever writes
+        "outcome_cause_moves_trust_v1",
+        "revision_refolds_trust_v1",
+        "version_without_gap_v1",
+        "version_is_immutable_v1",
+        "version_is_kept_v1",
+        "entry_moves_one_version_v1",
+        "outcome_is_immutable_v1",
+        "outcome_is_kept_v1",
+        "outcome_cause_is_a_log_v1",
+        "outcome_cause_is_kept_v1",
+        "revision_is_immutable_v1",
+        "revision_is_kept_v1",
+        "attestation_is_immutable_v1",
+        "attestation_is_kept_v1",
+        "trace_is_immutable_v1",
+        "trace_is_kept_v1",
+        "read_is_recalled_v1",
+        "tenant_has_multipliers_v1",
+    }
+)
+
+
+class Record:
+    """One record under one store. Safe to use from many threads."""
+
+    def __init__(self, store: Store, key: bytes | None, *, value_bytes_max: int = limits.VALUE_BYTES_MAX) -> None:
+        self.store = store
+        self.value_bytes_max = value_bytes_max
+        self._key = key
+        self._paths: BoundedCache[tuple[int, str], int] = BoundedCache(CACHED_NAMES_MAX)
+        self._sessions: BoundedCache[tuple[int, str], Session] = BoundedCache(CACHED_NAMES_MAX)
+        self._versions: BoundedCache[tuple[int, int], Version] = BoundedCache(CACHED_TEXT_BYTES_MAX, size=version_bytes)
+        check_key(store, key)
+
+    @classmethod
+    def open(
+        cls, path: Path, *, key_file: Path, synchronous: str = "FULL", value_bytes_max: int = limits.VALUE_BYTES_MAX
+    ) -> Self:
+        """Open or create the record in one SQLite file. A new record gets a new key; an old one is never given another."""
+        store = SqliteStore(path, synchronous=synchronous)
+        try:
+            has_key = store.row("meta", {"name": "seal_check"})  # asked first: whoever made it had made the key file before
+            key = keyfile.load(key_file)
+            if key is None and not has_key:
+                key = keyfile.create(key_file)
+            return cls(store, key, value_bytes_max=value_bytes_max)
+        except BaseException:
+            store.close()
+            raise
+
+    def close(self) -> None:
+        self.store.close()
+
+    @property
+    def sealing(self) -> bool:
+        """Whether the key is here: without it, what is read is unverified and nothing can be written."""
+        return self._key is not None
+
+    def seal(self, *parts: Part) -> bytes:
+        if self._key is None:
+            raise SealKeyMissing
+        return seals.seal(self._key, *parts)
+
+    def holds(self, expected: bytes | None, *parts: Part) -> bool:
+        """Whether a seal is that of these parts; only where the key is here."""
+        return self._key is not None and seals.holds(self._key, expected, *parts)
+
+    def verify(self, expected: bytes | None, *parts: Part) -> bool:
+        """True: verified. False: the key is away, so nobody can tell. Raises SealBroken."""
+        if self._key is None:
+            return False
+        if not seals.holds(self._key, expected, *parts):
+            raise SealBroken
+        return True
+
+    def path_id(self, tenant: int, path: str, reader: Reader | None = None) -> int | None:
+        """The number of a path, or None where nothing was ever written."""
+        found = self._paths.get((tenant, path))
+        if found is None:
+            row = (reader or self.store).row("path_id", {"tenant": tenant, "path": path})
+            if row is None:
+                return None
+            found = row[0]
+            if reader is None:  # inside a transaction the row may yet be rolled back
+                self._paths.put((tenant, path), found)
+        return found
+
+    def entry(self, tenant: int, path: str, key: str) -> tuple[Head, float]:
+        """One entry with the trust of its current claim, and its entity's base rate; NotFound with the nearest names."""
+        number = self.path_id(tenant, path)
+        row = None if number is None else self.store.row("head", {"tenant": tenant, "path": number, "key": key})
+        if row is None:
+            raise NotFound(f"there is no entry {key!r} at {path!r}{self.suggestion(tenant, path, key)}")
+        return Head(path, key, *row[2:]), trust.base_rate(row[0], row[1])
+
+    def suggestion(self, tenant: int, path: str, key: str) -> str:
+        number = self.path_id(tenant, path)
+        if number is not None:
+            keys = [row[0] for row in self.store.rows("keys_of_path", {"tenant": tenant, "path": number, "limit": 200})]
+            near = nearest(key, keys)
+            return f"; near it: {', '.join(near)}" if near else ""
+        near = self.near(tenant, path, 3)
+        return f", nor anything at that path; known paths near it: {', '.join(near)}" if near else ", nor anything at that path"
+
+    def heads(self, tenant: int, paths: Sequence[str]) -> list[HeadRow]:
+        """Every entry of these paths, in one query, as far as its place depends on it; `trust_of` has the rest."""
+        return self._heads(tenant, [number for path in paths if (number := self.path_id(tenant, path)) is not None])
+
+    def subtree(self, tenant: int, path: str) -> list[HeadRow]:
+        """Every entry at a path and below it, likewise."""
+        found = self.store.rows("path_ids_below", {"tenant": tenant, "path": path, "low": f"{path}/", "high": f"{path}0"})
+        return self._heads(tenant, [row[0] for row in found])
+
+    def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]:
+        """The trust behind these versions' claims, current or not; `version_id` is the one asked for."""
+        rows = self.store.rows("trust_of", {"tenant": tenant, "versions": json.dumps(list(version_ids))}) if version_ids else []
+        return {row[3]: Head._make(row) for row in rows}
+
+    def versions(self, tenant: int, ids: Iterable[int]) -> dict[int, Version | HerdbookError]:
+        """These versions, their seals checked when they come from the store; one with a bad seal comes as its error."""
+        numbers = list(ids)
+        wanted = dict(zip(numbers, map(self._versions.get, zip(repeat(tenant), numbers)), strict=True))
+        if all(wanted.values()):
+            return cast("dict[int, Version | HerdbookError]", wanted)
+        found: dict[int, Version | HerdbookError] = {number: held for number, held in wanted.items() if held is not None}
+        return found | self._load_versions(tenant, [number for number, held in wanted.items() if held is None])
+
+    def version(self, tenant: int, number: int) -> Version:
+        """One version. Raises SealBroken."""
+        cached = self._versions.get((tenant, number))
+        if cached is not None:
+            return cached
+        found = self._load_versions(tenant, [number])[number]
+        if isinstance(found, HerdbookError):
+            raise found
+        return found
+
+    def version_ids(self, tenant: int, path: str, key: str) -> list[tuple[int, int]]:
+        """(id, number) of every version, oldest first."""
+        number = self.path_id(tenant, path)
+        rows = self.store.rows("version_ids", {"tenant": tenant, "path": number, "key": key}) if number is not None else []
+        return [(row[0], row[1]) for row in rows]
+
+    def base_rates(self, tenant: int, paths: Sequence[str]) -> dict[str, float]:
+        """How often each entity's runs succeed at all, shrunk."""
+        rows = self.store.rows("base_rates", {"tenant": tenant, "paths": json.dumps(list(paths))})
+        found = {row[0]: trust.base_rate(row[1], row[2]) for row in rows}
+        return {path: found.get(path, trust.base_rate(0, 0)) for path in paths}
+
+    def near(self, tenant: int, path: str, limit: int) -> list[str]:
+        """The nearest known paths: siblings in the index first, by likeness."""
+        first = path.split("/", maxsplit=1)[0]
+        rows = self.store.rows("paths_from", {"tenant": tenant, "path": first, "limit": 200})
+        rows += self.store.rows("paths_before", {"tenant": tenant, "path": path, "limit": 50})
+        return nearest(path, sorted({row[0] for row in rows} - {path}), limit=limit)
+
+    def session(self, tenant: int, name: str, reader: Reader | None = None) -> Session | None:
+        """Who a session is. Cached: what is cached of it never changes."""
+        found = self._sessions.get((tenant, name))
+        if found is None:
+            name = text.identifier(name, what="session id")
+            row = (reader or self.store).row("session", {"tenant": tenant, "session": name})
+            if row is None:
+                return None
+            found = Session(*row)
+            if reader is None:
+                self._sessions.put((tenant, name), found)
+        return found
+
+    def page(self, tenant: int, under: str, path: str, key: str, *, limit: int) -> list[Head]:
+        """Entries of a path and below it (of everything, under ''), in order, after this path and key."""
+        high = f"{under}0" if under else chr(0x10FFFF)  # "0" comes right after "/"
+        params = {
+            "tenant": tenant,
+            "from_path": path,
+            "from_key": key,
+            "high": high,
+            "exact": under,
+            "low": f"{under}/",
+            "limit": limit,
+        }
+        return list(map(Head._make, self.store.rows("list_entries", params)))
+
+    def status(self, tenant: int) -> dict[str, Any]:
+        """How the record is, for a doctor: counts whole tables, so it is not for any path of the record."""
+        names = ("paths", "entries", "versions", "sessions", "reads", "outcomes", "causes", "open_boxes")
+        counts = self.store.row("counts", {"tenant": tenant})
+        triggers = {row[0] for row in self.store.rows("triggers", {})}
+        sealed = self.store.row("any_sealed", {})
+        return {
+            "schema": self.store.schema,
+            "record": self.store.facts(),
+            "counts": dict(zip(names, counts or (), strict=False)),
+            "seals": "verified"
+            if self.sealing
+            else "unverified: the seal key is missing"
+            if sealed and sealed[0]
+            else "none yet",
+            "triggers_missing": sorted(TRIGGERS - triggers),
+            "problems": self.store.check(),
+            "value_bytes_max": self.value_bytes_max,
+        }
+
+    def note_reads(self, tenant: int, session: str, shown: Sequence[tuple[int, int, str, bool, float]], *, at: int) -> None:
+        """Log exposures (version, rank, how, served, probability) of a session; never waits for a disk."""
+        next_id = self.store.next_id
+        self.store.note_reads(
+            [
+                Exposure(tenant, session, next_id(), version, rank, how, int(served), probability, at)
+                for version, rank, how, served, probability in shown
+            ]
+        )
+
+    def text_behind(self, tenant: int, limit: int) -> list[int]:
+        """Current versions that unscoped search has not indexed yet, oldest first; moves past what is not this tenant's."""
+        row = self.store.row("meta", {"name": f"text_index:{tenant}"})
+        rows = self.store.rows("versions_after", {"after": int(row[0]) if row else 0, "limit": limit})
+        mine = {entry: version for version, whose, entry in rows if whose == tenant}
+        if rows and not mine:
+            self.store.write(lambda tx: self._text_seen(tx, tenant, rows[-1][0]))
+            return self.text_behind(tenant, limit)
+        return list(mine.values())
+
+    def text_add(self, tenant: int, rows: Sequence[tuple[int, str]]) -> None:
+        """Index these versions' tokens in place of their entries' older text."""
+        self.store.write(lambda tx: self._text_add(tx, tenant, dict(rows)))
+
+    def text_match(self, tenant: int, tokens: Sequence[str], limit: int) -> list[int]:
+        """Versions whose indexed text holds any of these tokens, best first by the engine's own rank."""
+        words = " OR ".join('"' + token.replace('"', '""') + '"' for token in tokens)
+        return (
+            [row[0] for row in self.store.rows("match_text", {"tenant": tenant, "match": words, "limit": limit})] if words else []
+        )
+
+    def _text_add(self, tx: Transaction, tenant: int, tokens: dict[int, str]) -> None:
+        versions = tx.rows("versions", {"tenant": tenant, "versions": json.dumps(list(tokens))})
+        for row in versions:
+            number, entry = row[0], row[1]
+            found = tx.row("insert_text_entry", {"tenant": tenant, "entry": entry, "version": number})
+            assert found is not None
+            tx.run("delete_text", {"id": found[0]})
+            tx.run("insert_text", {"id": found[0], "tokens": tokens[number]})
+        if tokens:
+            self._text_seen(tx, tenant, max(tokens))
+
+    def _text_seen(self, tx: Transaction, tenant: int, version: int) -> None:
+        row = tx.row("meta", {"name": f"text_index:{tenant}"})
+        if row is None or int(row[0]) < version:
+            tx.run("set_meta", {"name": f"text_index:{tenant}", "value": str(version)})
+
+    def _heads(self, tenant: int, numbers: Sequence[int]) -> list[HeadRow]:
+        rows = self.store.rows("heads", {"tenant": tenant, "paths": json.dumps(numbers)}) if numbers else []
+        return cast("list[HeadRow]", rows)
+
+    def _load_versions(self, tenant: int, ids: Sequence[int]) -> dict[int, Version | HerdbookError]:
+        found: dict[int, Version | HerdbookError] = {}
+        for row in self.store.rows("versions", {"tenant": tenant, "versions": json.dumps(list(ids))}):
+            try:
+                version = self._checked(tenant, row)
+            except SealBroken:
+                path, key, number = row[3:6]
+                found[row[0]] = SealBroken(
+                    f"version {number} of {key!r} at {path!r} is not what was written: it is refused",
+                    entity=path,
+                    key=key,
+                    version=number,
+                )
+                continue
+            self._versions.put((tenant, version.id), version)
+            found[version.id] = version
+        return found | self._gone(tenant, [number for number in ids if number not in found])
+
+    def _gone(self, tenant: int, ids: Sequence[int]) -> dict[int, HerdbookError]:
+        """Versions that something names and that are not there, with the entries whose current ones they are."""
+        said = "a version this record rests on is gone from it: restore the record from a backup"
+        found: dict[int, HerdbookError] = {number: SealBroken(said) for number in ids}
+        rows = self.store.rows("entries_of_gone", {"tenant": tenant, "versions": json.dumps(ids)}) if ids else []
+        for version, path, key, number in rows:
+            found[version] = SealBroken(said, entity=path, key=key, version=number)
+        return found
+
+    def _checked(self, tenant: int, row: Row) -> Version:
+        *fields, seal = row
+        sealed = self.verify(seal, *version_parts(tenant, fields))
+        number, entry, claim, path, key, nth, value, why, kind, worked, stated, applies_when, expires_at, links, *rest = fields
+        origin, author, identity, session, box, at, _request = rest
+        return Version(
+            number,
+            entry,
+            claim,
+            path,
+            key,
+            nth,
+            value,
+            why,
+            kind,
+            None if worked is None else bool(worked),
+            stated,
+            applies_when,
+            expires_at,
+            links,
+            origin,
+            author,
+            identity,
+            session,
+            box,
+            at,
+            sealed,
+        )
+
+
+def version_parts(tenant: int, fields: Sequence[Any]) -> tuple[Part, ...]:
+    """What a version's seal covers: all of it, with its place."""
+    return ("version", tenant, *fields)
+
+
+def version_bytes(version: Version) -> int:
+    return 512 + len(version.value_text) + len(version.why or "")
+
+
+def check_key(store: Store, key: bytes | None) -> None:
+    """The first key a record meets becomes its own; another one is refused at once rather than at every read."""
+    if key is None:
+        return
+    check = seals.seal(key, SEAL_CHECK).hex()
+    row = store.row("meta", {"name": "seal_check"})
+    if row is None:
+        store.write(lambda tx: tx.run("set_meta", {"name": "seal_check", "value": check}))
+    elif row[0] != check:
+        raise SealKeyWrong
+
+
+def nearest(wanted: str, names: Sequence[str], *, limit: int = 3) -> list[str]:
+    """Names like the wanted one, the likest first."""
+    import difflib
+
+    return difflib.get_close_matches(wanted, names, n=limit, cutoff=0.4)

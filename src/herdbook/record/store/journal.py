@@ -1,0 +1,152 @@
+"""The reads journal: an append-only file beside an SQLite record, so that a read never waits for the record's lock or its disk.
+
+A line is appended for each exposure and is visible to every process at once. The next write, by whichever process, folds what
+is new into the record inside its own durable transaction: what a session read is safe before its next write is acknowledged.
+A generation in the first line and (generation, offset) in the record say how far folding has come; folding a line twice changes
+nothing, so any doubt, such as a file shortened by a power cut, is answered by folding from the start.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from herdbook.record.store.protocol import Exposure, Reader, Transaction
+
+HEADER_BYTES = 33  # 32 hex digits and a line end
+TRUNCATE_BYTES_MIN = 1 << 20
+SHAPE = [int, str, int, int, int, str, int, float, int]  # the types of an exposure's parts
+HOWS = ("briefing", "read", "search")
+
+
+quoted = json.encoder.encode_basestring
+
+
+def line(exposure: Exposure) -> str:
+    """One exposure as a JSON list. Written out, since every point read pays for it."""
+    tenant, session, number, version, rank, how, served, probability, at = exposure
+    return f'[{tenant},{quoted(session)},{number},{version},{rank},"{how}",{served},{float(probability)!r},{at}]\n'
+
+
+def parsed(line: bytes) -> list[object] | None:
+    """One exposure again, or None for what no exposure looks like: it must not stand in the way of every later write."""
+    try:
+        found = json.loads(line)
+        if not isinstance(found, list) or [type(part) for part in found] != SHAPE:
+            return None
+        found[1].encode()  # no store keeps a lone surrogate
+    except (ValueError, RecursionError):
+        return None
+    whole = all(abs(part) < 2**63 for part in found if type(part) is int)
+    return found if whole and found[5] in HOWS and found[6] in (0, 1) and 0 < found[7] <= 1 else None
+
+
+def progress(reader: Reader) -> tuple[str, int, int]:
+    """How far folding has come, as the record says: generation, offset, and the number of the last folding."""
+    row = reader.row("meta", {"name": "reads_journal"})
+    generation, offset, last = row[0].rsplit(":", 2) if row else ("", "0", "0")  # a damaged first line may hold anything
+    return generation, int(offset), int(last)
+
+
+class ReadsJournal:
+    """One journal file, opened for the life of a store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._append = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._truncate = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # its own description, so that its lock excludes our own appends
+        self._turn = threading.Lock()
+        self.unreadable = 0
+        if os.fstat(self._append).st_size < HEADER_BYTES:
+            self._begin_generation(if_empty=True)
+
+    def append(self, exposures: Sequence[Exposure]) -> None:
+        """One system call for all of them; the shared lock only keeps a truncation from passing between.
+
+        It begins with a line end, so that what a full disk or a crash tore before stays a line of its own and swallows nothing.
+        """
+        lines = f"\n{''.join(map(line, exposures))}".encode()
+        with self._turn:
+            fcntl.flock(self._append, fcntl.LOCK_SH)
+            try:
+                written = os.write(self._append, lines)
+            finally:
+                fcntl.flock(self._append, fcntl.LOCK_UN)
+        if written != len(lines):
+            raise OSError(28, "the reads journal could not be written whole")
+
+    def fold(self, tx: Transaction) -> bool:
+        """Move what is new into the record, inside the caller's transaction. True if there was anything."""
+        size = os.fstat(self._append).st_size
+        if size <= HEADER_BYTES:
+            return False
+        generation = self._generation()
+        known, offset, last = progress(tx)
+        if known != generation or offset > size:
+            offset = HEADER_BYTES
+        if offset >= size:
+            return False
+        block = os.pread(self._append, size - offset, offset)
+        block = block[: block.rfind(b"\n") + 1]
+        folded = max(tx.next_id(), last + 1)  # each folding after the one before it, even after the clock was set back
+        tx.many("insert_read", [[*exposure, folded] for exposure in self._parse(block)])
+        tx.run("set_meta", {"name": "reads_journal", "value": f"{generation}:{offset + len(block)}:{folded}"})
+        return True
+
+    def truncate_if_folded(self, tx: Transaction) -> None:
+        """After a durable commit: start the file anew once it is large and wholly in the record."""
+        if os.fstat(self._append).st_size < TRUNCATE_BYTES_MIN:
+            return
+        fcntl.flock(self._truncate, fcntl.LOCK_EX)
+        try:
+            if progress(tx)[:2] == (self._generation(), os.fstat(self._truncate).st_size):
+                self._begin_generation(if_empty=False)
+        finally:
+            fcntl.flock(self._truncate, fcntl.LOCK_UN)
+
+    def renew_if_shortened(self, tx: Reader) -> None:
+        """Start anew a file that ends before what was folded from it, as after a power cut: new lines would be passed over."""
+        known, offset, _ = progress(tx)
+        if offset <= os.fstat(self._truncate).st_size or known != self._generation():
+            return
+        fcntl.flock(self._truncate, fcntl.LOCK_EX)
+        try:
+            if known == self._generation():
+                self._begin_generation(if_empty=False)
+        finally:
+            fcntl.flock(self._truncate, fcntl.LOCK_UN)
+
+    def waiting_bytes(self, tx: Transaction | None = None) -> int:
+        """Bytes in the file; those already folded are counted too until the file starts anew."""
+        return os.fstat(self._append).st_size - HEADER_BYTES
+
+    def close(self) -> None:
+        os.close(self._append)
+        os.close(self._truncate)
+
+    def _generation(self) -> str:
+        return os.pread(self._append, HEADER_BYTES - 1, 0).decode("ascii", "replace")
+
+    def _parse(self, block: bytes) -> list[list[object]]:
+        found = [parsed(line) for line in block.split(b"\n") if line]
+        exposures = [exposure for exposure in found if exposure is not None]
+        self.unreadable += len(found) - len(exposures)  # a power cut may leave zeros; doctor reports them
+        return exposures
+
+    def _begin_generation(self, *, if_empty: bool) -> None:
+        if if_empty:
+            fcntl.flock(self._truncate, fcntl.LOCK_EX)
+        try:
+            if if_empty and os.fstat(self._truncate).st_size >= HEADER_BYTES:
+                return
+            # In this order, so that a process that dies in between leaves lines that are folded twice, which changes nothing.
+            os.pwrite(self._truncate, secrets.token_hex(16).encode() + b"\n", 0)
+            os.ftruncate(self._truncate, HEADER_BYTES)
+        finally:
+            if if_empty:
+                fcntl.flock(self._truncate, fcntl.LOCK_UN)

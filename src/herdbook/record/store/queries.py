@@ -1,0 +1,30 @@
+"""Queries have names and reasons: SQL lives in files, one query under each `-- name:`, and is called by that name."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+QUERY = re.compile(r"^-- name: (\w+)\n((?:-- .*\n)+)", re.MULTILINE)
+
+
+def load_queries(engine: str) -> dict[str, str]:
+    """Every query of an engine as {name: sql}. A query without a reason, or a name used twice, is a mistake in this package."""
+    found: dict[str, str] = {}
+    for file in sorted((resources.files("herdbook.record") / "sql" / engine / "queries").iterdir(), key=lambda f: f.name):
+        text = file.read_text(encoding="utf-8")
+        starts = list(QUERY.finditer(text))
+        assert text.count("-- name:") == len(starts), f"a query in {file.name} has no reason"
+        for start, following in zip(starts, [*starts[1:], None], strict=True):
+            assert start[1] not in found, f"two queries are named {start[1]}"
+            found[start[1]] = text[start.end() : following.start() if following else len(text)].strip().rstrip(";")
+    return found
+
+
+def load_migrations(engine: str) -> list[tuple[int, str, str]]:
+    """Migrations as (number, name, sql), numbered from 1 without a gap."""
+    folder = resources.files("herdbook.record") / "sql" / engine / "migrations"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    migrations = [(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in files]
+    assert [number for number, _, _ in migrations] == list(range(1, len(migrations) + 1)), "migrations are numbered 1, 2, 3, ..."
+    return migrations

@@ -1,0 +1,107 @@
+"""Traces: the sealed record of a run. Each outcome, attestation and revision adds a link to the session's chain.
+
+A link's digest covers the link before and everything the run had read, been given, done, tried and written since then. Reading a
+trace recomputes the chain, so that a row changed, dropped or slipped in afterwards shows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from herdbook.record import seals
+from herdbook.record.record import Record
+from herdbook.record.seals import Part
+from herdbook.record.store.protocol import Reader, Row, Transaction
+from herdbook.record.types import Session
+
+START = {"reads": 0, "actions": 0, "contexts": 0, "attempts": 0, "writes": 0}
+
+
+def missing(steps: dict[str, list[Row]], *, task_input: str | None) -> list[str]:
+    """What keeps a run from becoming a training example."""
+    return [name for name, there in (("task_input", task_input is not None), ("actions", bool(steps["actions"]))) if not there]
+
+
+def run_steps(reader: Reader, tenant: int, session: str) -> dict[str, list[Row]]:
+    """Everything a run did, by kind and in order."""
+    who = {"tenant": tenant, "session": session}
+    return {
+        "reads": reader.rows("reads_of_session", who),
+        "actions": reader.rows("actions_of", who),
+        "contexts": reader.rows("contexts_of", who),
+        "attempts": reader.rows("attempts_of", who),
+        "writes": reader.rows("writes_of", who),
+    }
+
+
+def link(
+    record: Record, tx: Transaction, tenant: int, session: str, what: str, row_seal: bytes, *, at: int
+) -> dict[str, list[Row]]:
+    """Seal what the run has come to, and give that; `row_seal` is of the outcome, attestation or revision that closes it."""
+    steps = run_steps(tx, tenant, session)
+    row = tx.row("last_trace", {"tenant": tenant, "session": session})
+    nth, before, event_before = (row[0] + 1, row[1], json.loads(row[2])) if row else (1, None, START)
+    if before is None:
+        before = beginning(record, tx, tenant, session)
+    counts = {name: len(rows) for name, rows in steps.items()}
+    folded = max((read[7] for read in steps["reads"]), default=event_before["reads"])
+    text = json.dumps({**counts, "what": what, "seal": row_seal.hex(), "reads": folded}, separators=(",", ":"))
+    digest = link_digest(before, text, event_before, steps)
+    seal = record.seal("trace", tenant, session, nth, digest, at)
+    tx.run(
+        "insert_trace", {"tenant": tenant, "session": session, "n": nth, "event": text, "digest": digest, "seal": seal, "at": at}
+    )
+    return steps
+
+
+def beginning(record: Record, reader: Reader, tenant: int, name: str) -> bytes:
+    """What the first link stands on: who ran, where and on what."""
+    session = record.session(tenant, name, reader)
+    assert session is not None
+    return said(session)
+
+
+def said(session: Session) -> bytes:
+    """A session's own row; its end may come after the first outcome."""
+    return seals.digest("session", *session[:8])
+
+
+def link_digest(before: bytes, text: str, event_before: dict[str, Any], steps: dict[str, list[Row]]) -> bytes:
+    """A hash over the link before and the steps since: reads by when they came into the record, the others by their count."""
+    event = json.loads(text)
+    parts: list[Part] = [before, text]
+    for row in steps["reads"]:
+        if event_before["reads"] < row[7] <= event["reads"]:
+            parts.extend(row[:7])
+    for kind, columns in (("actions", 6), ("contexts", 4), ("attempts", 5), ("writes", 4)):
+        for row in steps[kind][event_before[kind] : event[kind]]:
+            parts.extend(row[:columns])
+    return seals.digest(*parts)
+
+
+def event_of(text: str) -> dict[str, Any]:
+    """What a link says it covers; empty for a text that no link has."""
+    try:
+        event = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    whole = isinstance(event, dict) and isinstance(event.get("seal"), str) and all(type(event.get(name)) is int for name in START)
+    return event if whole else {}
+
+
+def check_chain(
+    record: Record, reader: Reader, tenant: int, session: Session, steps: dict[str, list[Row]], row_seals: set[str]
+) -> str:
+    """`verified`, `unverified` (the key is away), `broken at link n`, or `none` where no outcome has sealed anything yet."""
+    links = reader.rows("traces_of", {"tenant": tenant, "session": session.id})
+    before, event_before = said(session), START
+    for nth, text, digest, seal, at in links:
+        event = event_of(text)
+        as_said = event and event["seal"] in row_seals and link_digest(before, text, event_before, steps) == digest
+        if not as_said or (record.sealing and not record.holds(seal, "trace", tenant, session.id, nth, digest, at)):
+            return f"broken at link {nth}"
+        before, event_before = seal, event
+    if not links:
+        return "none"
+    return "verified" if record.sealing else "unverified"

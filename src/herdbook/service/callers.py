@@ -1,0 +1,38 @@
+"""Who asks: made from a credential and a channel, never from a body. Scopes are denied unless given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from herdbook.record.types import Stamp
+
+SCOPES = ("read", "write", "attest", "host")
+DEFAULT_TENANT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A credential's owner, on one channel."""
+
+    tenant: int
+    identity: str
+    scopes: frozenset[str]
+    channel: str  # python, cli, rest or box
+    box: str | None = None  # set by the listener that accepted the call
+    origin: str = "operator"
+
+    stamp: Stamp = field(init=False, compare=False)  # what the record keeps of it; made once, since every call needs it
+
+    def __post_init__(self) -> None:
+        stamp = Stamp(self.tenant, self.identity, self.channel, self.origin, self.box, "attest" in self.scopes)
+        object.__setattr__(self, "stamp", stamp)
+
+
+def local_caller(identity: str, *, channel: str = "python") -> Caller:
+    """Whoever can open the file is its operator and may do everything, attesting included."""
+    return Caller(DEFAULT_TENANT, identity, frozenset(SCOPES), channel)
+
+
+def box_caller(box: str, *, identity: str, tenant: int = DEFAULT_TENANT) -> Caller:
+    """What runs inside a box: it reads, writes and claims; it never attests and never sees other boxes."""
+    return Caller(tenant, identity, frozenset({"read", "write"}), "box", box, origin="agent")

@@ -1,0 +1,79 @@
+"""The one door all surfaces use: it checks scope and form in one place, then asks the record or hands back work for it.
+
+Everything that comes out is a plain dict of JSON values or a HerdbookError; the same in process and over any wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from herdbook.base.clock import Clock
+from herdbook.base.errors import Forbidden, HerdbookError, InvalidRequest, InvalidText, NotFound
+from herdbook.fastloop.briefing import Briefer
+from herdbook.fastloop.search import Searcher
+from herdbook.record.record import Record
+from herdbook.record.store.protocol import Work
+from herdbook.service.callers import Caller
+from herdbook.service.verbs import VERBS, Verb
+
+Plan = Work
+
+
+class Service:
+    """The verbs over one record. Safe to use from many threads."""
+
+    def __init__(self, record: Record, clock: Clock) -> None:
+        self.record = record
+        self.clock = clock
+        self.briefer = Briefer(record)
+        self.searcher = Searcher(record, self.briefer.cache)
+
+    def perform(self, caller: Caller, verb: str, fields: Mapping[str, Any], *, lax: bool = False) -> dict[str, Any]:
+        """Do one verb and answer. `lax` reads numbers and booleans out of text, as query strings need."""
+        found = self.allowed(caller, verb)
+        request = parsed(found, fields, lax=lax)
+        if found.tells:
+            answer: dict[str, Any] = self.record.store.write(found.act(self, caller, request))
+        else:
+            answer = found.act(self, caller, request)
+        return answer
+
+    def plan(self, caller: Caller, verb: str, fields: Mapping[str, Any]) -> Plan:
+        """Check a telling verb and give the work that `commit` will do: how a server batches what arrives together."""
+        found = self.allowed(caller, verb)
+        assert found.tells, f"{verb} only asks: perform it"
+        plan: Plan = found.act(self, caller, parsed(found, fields, lax=False))
+        return plan
+
+    def commit(self, plans: Sequence[Plan]) -> list[dict[str, Any] | HerdbookError]:
+        """Do planned work in one durable transaction; each answer or refusal in its place, acknowledged after the commit."""
+        return self.record.store.write_batch(plans)
+
+    def allowed(self, caller: Caller, verb: str) -> Verb:
+        """The verb, if there is one and the caller has its scope. Denied by default."""
+        found = VERBS.get(verb)
+        if found is None:
+            raise NotFound(f"there is no verb {verb!r}: the verbs are {', '.join(sorted(VERBS))}")
+        if found.scope not in caller.scopes:
+            raise Forbidden(f"{verb} needs the scope {found.scope!r}, which this credential does not have")
+        return found
+
+    def base_rate(self, tenant: int, path: str) -> float:
+        """How often runs on this entity succeed at all."""
+        return self.record.base_rates(tenant, [path])[path]
+
+    def close(self) -> None:
+        self.record.close()
+
+
+def parsed(verb: Verb, fields: Mapping[str, Any], *, lax: bool) -> Any:
+    """The verb's request, or InvalidRequest that names the field."""
+    try:
+        return msgspec.convert(fields, verb.request, strict=not lax)
+    except msgspec.ValidationError as problem:
+        raise InvalidRequest(f"{verb.name}: {problem}") from problem
+    except UnicodeEncodeError as problem:  # in a text that is compared with a few known words
+        raise InvalidText(f"{verb.name}: a text holds a lone surrogate: send well-formed Unicode") from problem

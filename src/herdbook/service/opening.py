@@ -1,0 +1,41 @@
+"""Opening a record in this process: settings in, service or transport out."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from os import PathLike
+from pathlib import Path
+
+from herdbook.base.clock import Clock, SystemClock
+from herdbook.base.settings import Settings
+from herdbook.record.record import Record
+from herdbook.service.callers import local_caller
+from herdbook.service.door import Service
+from herdbook.service.local import LocalTransport
+
+
+def open_service(settings: Settings, *, record: str | PathLike[str] | None = None, clock: Clock | None = None) -> Service:
+    """The service over the record file of these settings, or over another file. Made on first use."""
+    opened = Record.open(
+        Path(record or settings.record),
+        key_file=settings.seal_key_file,
+        synchronous=settings.synchronous,
+        value_bytes_max=settings.value_bytes_max,
+    )
+    return Service(opened, clock or SystemClock())
+
+
+def open_local(
+    record: str | PathLike[str], settings: Settings, *, channel: str = "python", clock: Clock | None = None
+) -> LocalTransport:
+    """A transport for a client in this process: whoever can open the file is its operator."""
+    return LocalTransport(open_service(settings, record=record, clock=clock), local_caller(local_identity(), channel=channel))
+
+
+def local_identity() -> str:
+    """Who this process runs as, by name where the system has one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"

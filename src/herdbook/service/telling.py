@@ -1,0 +1,123 @@
+"""Verbs that change the record: each checks its request outside, then hands back the work for one durable transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from herdbook.base.ids import new_name
+from herdbook.record import entries, leases, outcomes, sessions
+from herdbook.record.store.protocol import Transaction, Work
+from herdbook.service import requests
+from herdbook.service.callers import Caller
+
+if TYPE_CHECKING:
+    from herdbook.service.door import Service
+
+Tell = Callable[..., dict[str, Any]]
+
+
+def start_session(service: Service, caller: Caller, request: requests.StartSession) -> Work:
+    """Begin one run of one agent. Starting a session that exists already answers with it."""
+    fields = plain(request) | {"session": named(request.session, "s")}
+    return stamped(service, caller, sessions.start, fields)
+
+
+def end_session(service: Service, caller: Caller, request: requests.EndSession) -> Work:
+    """The run is over; outcomes may still come later."""
+    return stamped(service, caller, sessions.end, request.session)
+
+
+def write(service: Service, caller: Caller, request: requests.Write) -> Work:
+    """The next version of an entry: supersedes, never overwrites."""
+    links = [msgspec.to_builtins(link) for link in request.links]
+    draft = entries.draft(service.record, plain(request) | {"links": links, "request_id": named(request.request_id, "r")})
+    service.record.path_id(caller.tenant, draft.path)  # what is known before the transaction need not be asked inside it
+    if draft.session is not None:
+        service.record.session(caller.tenant, draft.session)
+    return stamped(service, caller, entries.supersede, draft)
+
+
+def record_action(service: Service, caller: Caller, request: requests.RecordAction) -> Work:
+    """One tool call of the run, as it happened."""
+    return stamped(service, caller, sessions.record_action, with_request_id(request))
+
+
+def record_context(service: Service, caller: Caller, request: requests.RecordContext) -> Work:
+    """Something the agent was given."""
+    return stamped(service, caller, sessions.record_context, with_request_id(request))
+
+
+def attempt(service: Service, caller: Caller, request: requests.Attempt) -> Work:
+    """One try within the run."""
+    return stamped(service, caller, sessions.attempt, with_request_id(request) | {"used": plain_used(request.used)})
+
+
+def commit_outcome(service: Service, caller: Caller, request: requests.CommitOutcome) -> Work:
+    """What happened; moves the trust of what the run rests on."""
+    fields = plain(request) | {"ref": named(request.ref, "o"), "used": plain_used(request.used)}
+    outcomes.checked_type(request.type)
+    return stamped(service, caller, outcomes.commit, fields)
+
+
+def attest(service: Service, caller: Caller, request: requests.Attest) -> Work:
+    """Vouch for an outcome from outside the box."""
+    outcomes.attested_result(request.exit_code, request.result)
+    return stamped(service, caller, outcomes.attest, plain(request))
+
+
+def revise_outcome(service: Service, caller: Caller, request: requests.ReviseOutcome) -> Work:
+    """Say that an outcome was something else after all."""
+    outcomes.checked_type(request.type)
+    return stamped(service, caller, outcomes.revise, with_request_id(request))
+
+
+def box_open(service: Service, caller: Caller, request: requests.BoxOpen) -> Work:
+    """Write the row of a box before it is created."""
+    return boxed(service, caller, leases.open_box, request)
+
+
+def box_beat(service: Service, caller: Caller, request: requests.BoxBeat) -> Work:
+    """Keep a box's lease alive."""
+    return boxed(service, caller, leases.beat, request)
+
+
+def box_close(service: Service, caller: Caller, request: requests.BoxClose) -> Work:
+    """The box is gone."""
+    return boxed(service, caller, leases.close_box, request)
+
+
+def stamped(service: Service, caller: Caller, tell: Tell, what: Any) -> Work:
+    """Work that runs with the record, the caller's stamp and the time at which its turn comes."""
+    stamp = caller.stamp
+
+    def work(tx: Transaction) -> dict[str, Any]:
+        return tell(service.record, tx, stamp, what, at=service.clock.now())
+
+    return work
+
+
+def boxed(service: Service, caller: Caller, tell: Tell, request: requests.Request) -> Work:
+    """The same for box rows, which need no record beside the transaction."""
+    fields, stamp = plain(request), caller.stamp
+    return lambda tx: tell(tx, stamp, fields, at=service.clock.now())
+
+
+def named(given: str | None, prefix: str) -> str:
+    """An id as it was given, to be checked like any text, or a fresh one."""
+    return new_name(prefix) if given is None else given
+
+
+def plain(request: requests.Request) -> dict[str, Any]:
+    """A request as a dict of plain values, one level deep."""
+    return {name: getattr(request, name) for name in request.__struct_fields__}
+
+
+def with_request_id(request: Any) -> dict[str, Any]:
+    return plain(request) | {"request_id": named(request.request_id, "r")}
+
+
+def plain_used(used: list[requests.Used | str] | None) -> list[dict[str, Any] | str] | None:
+    return None if used is None else [item if isinstance(item, str) else msgspec.to_builtins(item) for item in used]

@@ -1,0 +1,62 @@
+"""Every verb there is, once: its name, the scope it needs, what it takes and what it does. Surfaces are made from this table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from herdbook.service import answers, asking, requests, telling
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One thing herdbook does for a caller."""
+
+    name: str
+    scope: str  # read, write, attest or host
+    request: type[requests.Request]
+    answer: Any  # a TypedDict, for the documents
+    act: Callable[..., Any]  # asks: answers a dict; tells: answers the work for a transaction
+    tells: bool
+
+    @property
+    def doc(self) -> str:
+        return (self.request.__doc__ or "").strip()
+
+
+def ask(name: str, scope: str, request: type[requests.Request], answer: Any, act: Callable[..., Any]) -> Verb:
+    return Verb(name, scope, request, answer, act, tells=False)
+
+
+def tell(name: str, scope: str, request: type[requests.Request], answer: Any, act: Callable[..., Any]) -> Verb:
+    return Verb(name, scope, request, answer, act, tells=True)
+
+
+VERBS: dict[str, Verb] = {
+    verb.name: verb
+    for verb in (
+        tell("start_session", "write", requests.StartSession, answers.SessionStarted, telling.start_session),
+        tell("end_session", "write", requests.EndSession, answers.SessionEnded, telling.end_session),
+        ask("brief", "read", requests.Brief, answers.Briefing, asking.brief),
+        ask("read", "read", requests.Read, answers.EntryRead, asking.read),
+        ask("search", "read", requests.Search, answers.SearchResults, asking.search),
+        ask("history", "read", requests.History, answers.EntryHistory, asking.history),
+        ask("diff", "read", requests.Diff, answers.EntryDiff, asking.diff),
+        ask("list", "read", requests.List, answers.EntryList, asking.list_entries),
+        tell("write", "write", requests.Write, answers.Written, telling.write),
+        tell("record_action", "write", requests.RecordAction, answers.Step, telling.record_action),
+        tell("record_context", "write", requests.RecordContext, answers.Step, telling.record_context),
+        tell("attempt", "write", requests.Attempt, answers.AttemptKept, telling.attempt),
+        tell("commit_outcome", "write", requests.CommitOutcome, answers.OutcomeCommitted, telling.commit_outcome),
+        tell("attest", "attest", requests.Attest, answers.Attested, telling.attest),
+        tell("revise_outcome", "write", requests.ReviseOutcome, answers.OutcomeRevised, telling.revise_outcome),
+        ask("trace", "read", requests.Trace, answers.TraceAnswer, asking.trace),
+        ask("why", "read", requests.Why, answers.WhyAnswer, asking.why),
+        tell("box_open", "host", requests.BoxOpen, answers.BoxView, telling.box_open),
+        tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),
+        tell("box_close", "host", requests.BoxClose, answers.BoxView, telling.box_close),
+        ask("box_list", "host", requests.BoxList, answers.Boxes, asking.box_list),
+        ask("status", "read", requests.Status, answers.StatusAnswer, asking.status),
+    )
+}

@@ -1,0 +1,1 @@
+"""The demo: two boxes and one record, played on this machine. Everything it says, it has measured."""

@@ -1,0 +1,231 @@
+"""The application: addresses, and the one place where whatever comes of a request becomes an answer.
+
+Every verb of the service is at `/v1/{verb}`. A refusal has the one error shape, whoever made it; a failure that nobody foresaw
+is logged under the request's id and answered as `internal`, without its traceback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, Final, cast
+
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from herdbook.base.errors import Busy, HerdbookError, NotFound, Unavailable
+from herdbook.base.http_edge import Internal
+from herdbook.base.ids import new_name
+from herdbook.service.callers import DEFAULT_TENANT, Caller
+from herdbook.service.door import Service
+from herdbook.service.verbs import VERBS, Verb
+from herdbook.surfaces.rest import openapi, wire
+from herdbook.surfaces.rest.auth import Door
+from herdbook.surfaces.rest.batching import WAITING_MAX, BatchingWriter
+from herdbook.surfaces.rest.metrics import Metrics
+from herdbook.surfaces.rest.wire import Answer, Call
+
+LOG = logging.getLogger("herdbook.rest")
+ACCESS = logging.getLogger("herdbook.access")
+# Where questions are answered, as measured on two cores beside writers. A point read (40 us) is over before a thread could take
+# it up. A briefing costs 1.3 ms of processor in the loop but halves everybody's writes; 1.4 on one thread; 2.1 on four, which
+# fight over the interpreter. Those that wait for the record's turn to write have threads of their own, so no briefing does.
+INLINE: Final = frozenset({"read"})
+WAITS_ITS_TURN: Final = frozenset({"search", "trace", "why"})
+ASKING_MAX: Final = 256
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+
+class RestApp:
+    """The ASGI application over one service. It lives on one event loop; `close` commits what it accepted."""
+
+    def __init__(self, service: Service, *, waiting_max: int = WAITING_MAX) -> None:
+        self.service = service
+        self.metrics = Metrics()
+        self.writer = BatchingWriter(service.commit, on_batch=self.metrics.batch, waiting_max=waiting_max)
+        self.asker = ThreadPoolExecutor(1, thread_name_prefix="herdbook-ask")
+        self.patient = ThreadPoolExecutor(2, thread_name_prefix="herdbook-turn")
+        self.asking = 0
+        pages: dict[str, Handler] = {
+            "healthz": self.healthz,
+            "readyz": self.readyz,
+            "metrics": self.show_metrics,
+            "openapi.json": self.show_openapi,
+            "client.py": self.show_client,
+        }
+        self.router = Router(
+            [
+                Route("/v1/{verb}", VerbEndpoint(self)),
+                *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
+            ],
+            redirect_slashes=False,
+            default=UnknownEndpoint(self),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.router(scope, receive, send)
+
+    async def close(self) -> None:
+        await self.writer.close()
+        self.asker.shutdown()
+        self.patient.shutdown()
+
+    # --- verbs ---
+
+    async def tell(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, size: int) -> Answer:
+        plan = self.service.plan(caller, verb.name, fields)
+        return wire.json_answer(await self.writer.submit(plan, size=size))
+
+    async def ask(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, lax: bool) -> Answer:
+        if verb.name in INLINE:
+            return wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax))
+        pool = self.patient if verb.name in WAITS_ITS_TURN else self.asker
+        return await self.in_thread(pool, lambda: wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax)))
+
+    async def in_thread(self, pool: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
+        if self.asking >= ASKING_MAX:
+            raise Busy(f"{ASKING_MAX} questions are being answered already: retry in a second")
+        self.asking += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, work)
+        finally:
+            self.asking -= 1
+
+    # --- pages ---
+
+    async def healthz(self, call: Call) -> Answer:
+        """The process is alive."""
+        return wire.json_answer({"alive": True})
+
+    async def readyz(self, call: Call) -> Answer:
+        """The record answers, and writes are being taken."""
+        if self.writer.closing or self.writer.full():
+            raise Unavailable("the server is stopping, or too many writes wait for the disk: send requests elsewhere or later")
+        caller = Caller(DEFAULT_TENANT, "readyz", frozenset({"host"}), channel="rest")
+        await self.in_thread(self.asker, lambda: wire.json_answer(self.service.perform(caller, "box_list", {"limit": 1})))
+        return wire.json_answer({"ready": True})
+
+    async def show_metrics(self, call: Call) -> Answer:
+        text = self.metrics.text(waiting=self.writer.accepted)
+        return Answer(200, text.encode(), b"text/plain; version=0.0.4; charset=utf-8")
+
+    async def show_openapi(self, call: Call) -> Answer:
+        return Answer(200, self.openapi)
+
+    async def show_client(self, call: Call) -> Answer:
+        checksum = sha256(self.client).hexdigest().encode()
+        return Answer(200, self.client, b"text/x-python; charset=utf-8", ((b"x-checksum-sha256", checksum),))
+
+    @cached_property
+    def openapi(self) -> bytes:
+        return openapi.document()
+
+    @cached_property
+    def client(self) -> bytes:
+        return files("herdbook").joinpath("client.py").read_bytes()
+
+
+class Endpoint:
+    """One address. Its handler returns an answer or raises; either way exactly one answer is sent, counted and logged."""
+
+    def __init__(self, app: RestApp) -> None:
+        self.app = app
+
+    def name(self, scope: Scope) -> str:
+        """How metrics and the access log call it: never by anything a caller can make up."""
+        raise NotImplementedError
+
+    async def handle(self, call: Call) -> Answer:
+        raise NotImplementedError
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        call = Call(scope, receive, dict(scope["headers"]), new_name("req"))
+        try:
+            answer = await self.handle(call)
+        except wire.ClientGone:
+            return
+        except HerdbookError as refusal:
+            answer = wire.error_answer(refusal)
+        except Exception:  # because a client is owed an answer, and never a traceback
+            LOG.exception("%s failed in %s", call.request_id, self.name(scope))
+            answer = wire.error_answer(Internal())
+        await wire.send_answer(send, answer, request_id=call.request_id)
+        self.count(call, answer, time.perf_counter() - started)
+
+    def count(self, call: Call, answer: Answer, seconds: float) -> None:
+        name = self.name(call.scope)
+        self.app.metrics.answered(name, status=answer.status, code=answer.code, seconds=seconds)
+        if ACCESS.isEnabledFor(logging.INFO):
+            line = {
+                "request_id": call.request_id, "method": call.scope["method"], "verb": name, "status": answer.status,
+                "code": answer.code, "milliseconds": round(seconds * 1000, 3), "bytes": len(answer.body),
+            }  # fmt: skip
+            ACCESS.info("%s", json.dumps(line))
+
+
+class VerbEndpoint(Endpoint):
+    """`/v1/{verb}`"""
+
+    def name(self, scope: Scope) -> str:
+        verb = scope["path_params"]["verb"]
+        return verb if verb in VERBS else "unknown"
+
+    async def handle(self, call: Call) -> Answer:
+        caller = door_of(call.scope).admit(call.headers)
+        verb = VERBS.get(call.scope["path_params"]["verb"])
+        if verb is None:
+            raise NotFound("there is no such verb: /openapi.json lists them")
+        method = call.scope["method"]
+        if method == "POST":
+            body = await call.body()
+            fields = wire.json_fields(call.headers, body)
+            if verb.tells:
+                return await self.app.tell(caller, verb, fields, size=len(body))
+            return await self.app.ask(caller, verb, fields, lax=False)
+        if method == "GET" and not verb.tells:
+            return await self.app.ask(caller, verb, wire.query_fields(call.scope["query_string"]), lax=True)
+        # HEAD, too: it would log a read that nobody got to see.
+        return wire.method_not_allowed("POST" if verb.tells else "GET, POST")
+
+
+class PageEndpoint(Endpoint):
+    """One of the fixed pages."""
+
+    PRIVATE: Final = frozenset({"metrics"})
+
+    def __init__(self, app: RestApp, name: str, handler: Handler) -> None:
+        super().__init__(app)
+        self.page, self.handler = name, handler
+
+    def name(self, scope: Scope) -> str:
+        return self.page
+
+    async def handle(self, call: Call) -> Answer:
+        door_of(call.scope).admit_page(call.headers, private=self.page in self.PRIVATE)
+        if call.scope["method"] not in ("GET", "HEAD"):
+            return wire.method_not_allowed("GET, HEAD")
+        return await self.handler(call)
+
+
+class UnknownEndpoint(Endpoint):
+    """Any other address."""
+
+    def name(self, scope: Scope) -> str:
+        return "unknown"
+
+    async def handle(self, call: Call) -> Answer:
+        raise NotFound("there is nothing at this address: verbs are at /v1/<verb>, and /openapi.json lists them")
+
+
+def door_of(scope: Scope) -> Door:
+    """The door of the listener this request came by."""
+    return cast(Door, scope["state"]["door"])

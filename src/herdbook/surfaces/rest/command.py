@@ -1,0 +1,74 @@
+"""What `herdbook serve` runs: bind, say where, serve until a signal, then finish what was accepted.
+
+It refuses to listen where other machines can reach it unless there is a key. Standard output gets one line, once requests are
+taken; everything else goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+
+from herdbook.base.errors import Forbidden
+from herdbook.base.http_edge import Edge
+from herdbook.base.http_serve import bind_tcp, bind_unix, serve
+from herdbook.service.door import Service
+from herdbook.surfaces.rest.app import RestApp
+from herdbook.surfaces.rest.auth import check_bind, check_key, door, read_key
+
+HOST = "127.0.0.1"
+PORT = 8765
+LEVELS = ("error", "warning", "info", "debug")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `herdbook serve`."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--host", default=HOST, help=f"the address to listen on (default {HOST}; any but this machine's own needs a key)"
+    )
+    where.add_argument("--unix", metavar="PATH", help="listen on a unix socket that only you may open, instead of on an address")
+    parser.add_argument("--port", type=int, default=PORT, help=f"the port to listen on (default {PORT}; 0 takes a free one)")
+    parser.add_argument(
+        "--key-file", type=Path, metavar="PATH", help="a file with the key that callers must send (or set HERDBOOK_KEY)"
+    )
+    parser.add_argument(
+        "--log-level", choices=LEVELS, default="warning", help="what to say on standard error; `info` has a line for each request"
+    )
+
+
+def run(args: argparse.Namespace, service: Service, *, key: str | None, identity: str) -> int:
+    """Serve until SIGTERM or SIGINT. The service stays open: whoever opened it closes it."""
+    logging.basicConfig(stream=sys.stderr, level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    key = read_key(args.key_file) if args.key_file else key
+    if key is not None:
+        check_key(key)
+    sock = bind_unix(args.unix) if args.unix else bind_guarded(args.host, args.port, key=key)
+    app = RestApp(service)
+    edge = Edge(app, on_refusal=app.metrics.refused)
+    state = {"door": door(key, identity=identity, on_unix=bool(args.unix))}
+    serve(edge, sock, state=state, on_ready=lambda: print(f"serving on {url_of(sock)}", flush=True), on_stop=app.close)
+    return 0
+
+
+def bind_guarded(host: str, port: int, *, key: str | None) -> socket.socket:
+    """Bind, but not to a network without a key. The address is checked as it was resolved, whatever its spelling."""
+    sock = bind_tcp(host, port)
+    try:
+        check_bind(sock.getsockname()[0], key=key)
+    except Forbidden:
+        sock.close()
+        raise
+    return sock
+
+
+def url_of(sock: socket.socket) -> str:
+    """As HERDBOOK_URL takes it."""
+    if sock.family == socket.AF_UNIX:
+        return f"unix:{os.path.abspath(sock.getsockname())}"
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

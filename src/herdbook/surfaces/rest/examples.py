@@ -1,0 +1,49 @@
+"""One request for each verb, as the schema shows them. In this order they tell one story, which a test sends to a real server."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+ENTRY: Final = {"entity": "acme/checkout/tests", "key": "retry-budget"}
+BOX: Final = {"box": "box-7f3a"}
+SESSION: Final = {"session": "run-41"}
+REF: Final = {"ref": "ci-8841"}
+
+REQUESTS: Final[dict[str, dict[str, Any]]] = {
+    "box_open": {**BOX, "provider": "bubblewrap", "isolation": "namespace", "label": "checkout", "owner": "builder-2/4711/88123"},
+    "box_beat": {**BOX, "lease_seconds": 120},
+    "start_session": {**SESSION, "agent": "fixer", "entity": "acme/checkout/tests", "task": "make the checkout tests pass"},
+    "write": {
+        **ENTRY,
+        "value": {"env": {"PAYMENT_RETRIES": "3"}},
+        "why": "the payment sandbox rejects the first two calls of a run",
+        "confidence": 0.6,
+        **SESSION,
+        "request_id": "w-1",
+    },
+    "brief": {"entity": "acme/checkout/tests", **SESSION, "task": "the checkout tests fail", "tokens": 1_200},
+    "read": {**ENTRY, **SESSION},
+    "search": {"query": "payment retries", "entity": "acme/checkout", "limit": 5},
+    "list": {"entity": "acme", "limit": 50},
+    "record_action": {
+        **SESSION,
+        "tool": "bash",
+        "args": {"command": "make test"},
+        "result": "4 passed",
+        "ok": True,
+        "request_id": "a-1",
+    },
+    "record_context": {**SESSION, "name": "README.md", "text": "Run the tests with make test.", "request_id": "c-1"},
+    "attempt": {**SESSION, "result": "success", "used": [ENTRY], "note": "passed at once", "request_id": "t-1"},
+    "commit_outcome": {**SESSION, **REF, "type": "success", "task_input": "make the checkout tests pass", "used": [ENTRY]},
+    "attest": {**REF, "exit_code": 0, "note": "the exit code of make test, as the host saw it"},
+    "revise_outcome": {**REF, "type": "minor_failure", "why": "one test was skipped", "request_id": "r-1"},
+    "history": {**ENTRY},
+    "diff": {**ENTRY, "old": 1, "new": 1},
+    "why": {**ENTRY},
+    "trace": {**REF},
+    "end_session": {**SESSION},
+    "box_close": {**BOX, "detail": "exit 0"},
+    "box_list": {"label": "checkout", "limit": 10},
+    "status": {},
+}

@@ -1,0 +1,24 @@
+"""Every provider keeps the one contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from herdbook.boxes.bubblewrap import Bubblewrap
+from herdbook.boxes.provider import Provider
+from herdbook.boxes.unsafe_process import UnsafeProcess
+from herdbook.testing.boxes import BoxContract
+
+
+class TestBubblewrap(BoxContract):
+    @pytest.fixture
+    def provider(self, bubblewrap: Bubblewrap) -> Provider:
+        return bubblewrap
+
+
+class TestUnsafeProcess(BoxContract):
+    @pytest.fixture
+    def provider(self, tmp_path: Path) -> Provider:
+        return UnsafeProcess(tmp_path / "boxes")

@@ -1,0 +1,61 @@
+"""The same as a plain user: continuous integration often is root, and then would never see what its users see."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOBODY = "65534"
+THE_SAME = ("test_contract.py::TestBubblewrap", "test_escapes.py", "test_reaper.py", "test_providers.py")
+
+
+def as_nobody(*command: str) -> list[str]:
+    setpriv = shutil.which("setpriv") or "setpriv"
+    return [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", *command]
+
+
+def interpreter_for_nobody() -> str | None:
+    """This interpreter, or the system's if this one lies in a closed home: it must load the test tools of this one."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    # It must find itself, too: setpriv may start what the user then cannot.
+    code = "import os, sys, pytest, herdbook.boxes.bubblewrap; sys.exit(not os.access(sys.executable, os.X_OK))"
+    for program in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+        asked = subprocess.run(as_nobody(program, "-c", code), env=environment(), cwd="/", capture_output=True, check=False)
+        if asked.returncode == 0:
+            return program
+    return None
+
+
+def environment() -> dict[str, str]:
+    paths = [str(ROOT / "src"), str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+    return {"PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.mark.slow
+def test_boxes_keep_their_promises_for_a_plain_user(bubblewrap_works: None) -> None:
+    """What only works as root would fail in the hands of nearly everybody."""
+    if os.geteuid() != 0:
+        return  # this is a plain user already: every other test here ran as one
+    if shutil.which("setpriv") is None:
+        pytest.skip("cannot run here: setpriv, of util-linux, is not installed")
+    program = interpreter_for_nobody()
+    if program is None:
+        pytest.skip("cannot run here: no interpreter that a plain user may start can load these tests")
+    place = tempfile.mkdtemp(prefix="herdbook-plain-")
+    os.chown(place, int(NOBODY), int(NOBODY))
+    tests = [str(ROOT / "tests" / "boxes" / name) for name in THE_SAME]
+    options = ["-q", "-x", "-p", "no:cacheprovider", f"--basetemp={place}/t", f"--rootdir={ROOT}"]
+    command = as_nobody(program, "-m", "pytest", *options, *tests)
+    try:
+        ran = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
+    assert "skipped" not in ran.stdout

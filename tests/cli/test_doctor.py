@@ -1,0 +1,139 @@
+"""Doctor: what is not well is found, and comes with its fix."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+
+@pytest.fixture
+def home(herdbook, tmp_path):
+    """A herdbook home that is well."""
+    assert 0 == herdbook("init").code
+    return tmp_path / ".local" / "share" / "herdbook"
+
+
+def examined(herdbook, *argv: str) -> tuple[int, list[str]]:
+    """The exit code, and what is not well; each with a fix."""
+    told = herdbook("doctor", "--json", "--no-box", *argv)
+    answer = told.json
+    bad = [each for each in answer["findings"] if not each["ok"]]
+    assert [] == [each["what"] for each in bad if not each["fix"]]
+    assert answer["ok"] is not bool(bad)
+    return told.code, [each["what"] for each in bad]
+
+
+def test_a_fresh_record_is_well(herdbook, home) -> None:
+    """Doctor would cry wolf on every new machine, and nobody would listen."""
+    assert (0, []) == examined(herdbook)
+    told = herdbook("doctor", "--no-box")
+    assert (0, "All is well.") == (told.code, told.out.splitlines()[-1])
+
+
+def test_no_record_is_said_and_none_is_made(herdbook, tmp_path) -> None:
+    """Doctor would report on a record that it has just made up."""
+    code, bad = examined(herdbook)
+    assert (1, ["record: there is none at ~/.local/share/herdbook/record.db"]) == (code, bad)
+    assert not (tmp_path / ".local/share/herdbook/record.db").exists()
+    assert "    fix: herdbook init" in herdbook("doctor", "--no-box").out
+
+
+def test_an_open_seal_key_is_found(herdbook, home) -> None:
+    """Anybody on the machine could forge what the record says."""
+    (home / "seal.key").chmod(0o644)
+    code, bad = examined(herdbook)
+    assert 1 == code
+    assert ["seal key: ~/.local/share/herdbook/seal.key is open to others"] == bad
+
+
+def test_a_missing_seal_key_is_found(herdbook, home) -> None:
+    """Everything would be served unverified, and nobody would know."""
+    herdbook("write", "acme/ci", "tz", "1", "--why", "w")
+    (home / "seal.key").unlink()
+    code, bad = examined(herdbook)
+    assert 1 == code
+    assert any("missing" in each for each in bad)
+
+
+def test_a_wrong_seal_key_is_found(herdbook, home) -> None:
+    """Genuine entries would be refused as forged, without a hint at the key."""
+    herdbook("write", "acme/ci", "tz", "1", "--why", "w")
+    (home / "seal.key").write_text("00" * 32)
+    code, bad = examined(herdbook)
+    assert 1 == code
+    assert any("seal key" in each for each in bad)
+
+
+@pytest.mark.parametrize("name", ["outcome_cause_moves_trust_v1", "version_is_immutable_v1"])
+def test_a_dropped_trigger_is_found(name, herdbook, home) -> None:
+    """Outcomes would stop moving trust, or history could be rewritten, in silence."""
+    with closing(sqlite3.connect(home / "record.db")) as connection:
+        connection.execute(f"DROP TRIGGER {name}")
+    code, bad = examined(herdbook)
+    assert 1 == code
+    assert any(name in each for each in bad)
+
+
+def test_a_disarmed_trust_trigger_is_found(herdbook, home) -> None:
+    """A trigger of the right name that moves nothing would pass for the real one."""
+    with closing(sqlite3.connect(home / "record.db")) as connection:
+        connection.execute("DROP TRIGGER outcome_cause_moves_trust_v1")
+        connection.execute("CREATE TRIGGER outcome_cause_moves_trust_v1 AFTER INSERT ON outcome_cause BEGIN SELECT 1; END")
+    code, bad = examined(herdbook)
+    assert (1, ["trust trigger: did not move a confidence when it was tried"]) == (code, bad)
+
+
+def test_doctor_changes_nothing(herdbook, home) -> None:
+    """Looking would leave traces in the record."""
+
+    def dump() -> list[str]:
+        with closing(sqlite3.connect(home / "record.db")) as connection:
+            return list(connection.iterdump())
+
+    herdbook("write", "acme/ci", "tz", "1", "--why", "w")
+    before = dump()
+    examined(herdbook)
+    assert before == dump()
+
+
+def test_a_damaged_file_is_found(herdbook, home) -> None:
+    """A record that cannot be opened would end doctor itself."""
+    for path in home.glob("record.db-*"):
+        path.unlink()
+    (home / "record.db").write_bytes(b"not a database" * 1000)
+    code, bad = examined(herdbook)
+    assert 1 == code
+    assert 1 == len(bad)
+
+
+def test_a_server_that_is_away_is_found(herdbook) -> None:
+    """Doctor would examine the local record while the commands use another."""
+    code, bad = examined(herdbook, "--url", "http://127.0.0.1:9")
+    assert 1 == code
+    assert "http://127.0.0.1:9" in bad[0]
+
+
+def test_a_key_in_an_open_file_is_found(herdbook, home) -> None:
+    """A credential would be readable by everybody on the machine."""
+    (home / "settings.toml").write_text('key = "hb_secret"\n')
+    (home / "settings.toml").chmod(0o644)
+    told = herdbook("doctor", "--json", "--no-box")
+    assert 1 == told.code
+    assert "hb_secret" not in told.out
+    assert any("holds a key that others can read" in each["what"] for each in told.json["findings"])
+
+
+def test_normal_says_what_it_gives_up(herdbook, home) -> None:
+    """Somebody would trade durability for speed without being told."""
+    told = herdbook("doctor", "--no-box", env={"HERDBOOK_SYNCHRONOUS": "NORMAL"})
+    assert 0 == told.code
+    assert "a power cut may take back the last acknowledged writes" in told.out
+
+
+@pytest.mark.isolation
+def test_a_box_is_really_tried(herdbook, home) -> None:
+    """Doctor would promise boxes that do not start."""
+    told = herdbook("doctor", "--json").json
+    assert any("a box started and was isolated" in each["what"] for each in told["findings"])
