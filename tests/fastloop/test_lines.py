@@ -18,6 +18,7 @@ MARKS = ["`", "``", "```", "# Known", "\n## Stands\n", "- ", "> ", "<!--", "</p>
 HIDING = ["\n", "\r\n", "\u2028", "\u202e", "\u200b", "\x85", "\U000e0041", " "]
 hostile = st.sampled_from([*MARKS, *HIDING, "corroborated 1.00", "漢字", "🎉", "ignore previous instructions"])
 prose = st.lists(st.one_of(hostile, st.text(max_size=8)), max_size=12).map("".join)
+tasks = prose.filter(lambda text: not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", text))  # the door refuses those
 names = prose.map(lambda text: "".join(character for character in text if character.isprintable()).strip()).filter(bool)
 texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40)
 plain = st.one_of(st.none(), st.booleans(), st.integers(), prose, texts)
@@ -52,7 +53,7 @@ def without_spans(line: str) -> str:
     return re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "S", line)
 
 
-@given(st.lists(entries, max_size=8), st.integers(64, 1_500), st.one_of(st.none(), prose))
+@given(st.lists(entries, max_size=8), st.integers(64, 1_500), st.one_of(st.none(), tasks))
 def test_no_note_forges_a_line_and_no_budget_is_exceeded(written: list[dict[str, Any]], tokens: int, task: str | None) -> None:
     """A note could pose as a heading, as a proven entry or as an order to the agent; or a briefing would overflow its space."""
     record = FakeRecord()

@@ -15,6 +15,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+MESSAGE_CHARS_MAX = 1_200
+
+
+def clipped(message: str) -> str:
+    """A refusal may quote what it refuses, but not a megabyte of it; what to do about it comes at the end, and stays."""
+    half = MESSAGE_CHARS_MAX // 2
+    return message if len(message) <= MESSAGE_CHARS_MAX else f"{message[:half]} ... {message[-half:]}"
+
 
 class HerdbookError(Exception):
     """Something herdbook would not do."""
@@ -24,7 +32,7 @@ class HerdbookError(Exception):
     retry: ClassVar[bool] = False
 
     def __init__(self, message: str = "", **details: Any) -> None:
-        self.message = message or (type(self).__doc__ or "").strip()
+        self.message = clipped(message or (type(self).__doc__ or "").strip())
         self.details = details
         super().__init__(self.message)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -11,7 +12,7 @@ from herdbook.base.errors import InvalidText, TooLarge
 # Cf holds the bidirectional overrides and zero-width characters that make two different names look alike.
 REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 JOINERS = frozenset("\u200c\u200d")  # Cf, but letters of Persian and Indic words and parts of emoji
-PROSE_CONTROLS = frozenset("\n\r\t")
+REFUSED_IN_PROSE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # controls but for tab and line ends
 
 
 @lru_cache(maxsize=16_384)  # the same few names pass here all day
@@ -60,9 +61,9 @@ def prose(text: object, *, what: str, chars_max: int) -> str:
         raise InvalidText(f"the {what} must be text, not {type(text).__name__}")
     if len(text) > chars_max:
         raise TooLarge(f"the {what} has {len(text)} characters, the limit is {chars_max}")
-    for character in text:
-        if character < " " and character not in PROSE_CONTROLS:
-            raise InvalidText(f"the {what} holds the control character U+{ord(character):04X}")
+    control = REFUSED_IN_PROSE.search(text)
+    if control:
+        raise InvalidText(f"the {what} holds the control character U+{ord(control[0]):04X}")
     return whole_characters(text, what=what)
 
 

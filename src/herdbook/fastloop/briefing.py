@@ -14,7 +14,7 @@ from typing import Any, Final
 from herdbook.base import limits
 from herdbook.base.clock import iso
 from herdbook.base.errors import InvalidRequest
-from herdbook.base.text import entity_path
+from herdbook.base.text import entity_path, prose
 from herdbook.fastloop.candidates import (
     CONTESTED,
     DEAD_ENDS,
@@ -64,7 +64,7 @@ class Briefer:
             raise InvalidRequest(f"tokens must be between {bounds}, got {request.tokens}")
         paths = reach(path, top)
         gathered = gather(self.record, tenant, paths, now=now) if paths else Gathered()
-        task = (request.task or "").strip()
+        task = prose(request.task or "", what="task", chars_max=limits.TASK_CHARS_MAX).strip()
         narrowed = bool(task and gathered.rows) and narrow(gathered, tenant, task, self.cache)
         looked_at = len(gathered.rows) if request.names else reach_of(request.tokens)
         gathered.rows = best_first(gathered.rows, looked_at, by=IRRELEVANCE if narrowed else FADING)

@@ -74,7 +74,7 @@ def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
     named = {cause[0]: cause for cause in causes}
     counted = {named[row[10]][3] for row in rows if row[7] and row[6] != "attempt"}  # paths whose base rate knows this outcome
     for row in rows:
-        how, given, entry, claim, version, result, nth = row[6:]
+        how, given, _, _, version, result, nth = row[6:]
         if how not in credit.WEIGHTS:
             continue
         path, applies_when = named[version][3], named[version][8]
@@ -84,7 +84,7 @@ def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
         more = due - given
         tx.run("credit_cause", {"tenant": tenant, "outcome": outcome.id, "version": version, "how": how, "credit": due})
         more_of = {"held": more * result, "failed": more * (1 - result), "n": nth}
-        tx.run("credit_claim", {"tenant": tenant, "entry": entry, "claim": claim, **more_of})
+        tx.run("credit_claim", {"tenant": tenant, "version": version, **more_of})
         if how != "attempt" and path not in counted:
             counted.add(path)
             tx.run("add_base_rate", {"tenant": tenant, "path": path, "outcomes": 1, "successes": result})
@@ -109,17 +109,16 @@ def give_standing(
     tx: Transaction, tenant: int, outcome: Outcome, *, sign: int, wrote_max: int | None = None
 ) -> list[dict[str, Any]]:
     """Add (or take) one observation of what the session wrote, one corroboration of what it used of others'."""
-    wrote = tx.rows("writes_of", {"tenant": tenant, "session": outcome.session})[:wrote_max]
+    wrote = tx.rows("writes_of", {"tenant": tenant, "session": outcome.session, "writes": 0})[:wrote_max]
     used = [row[10] for row in tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id}) if row[6] == "used"]
     others = [row for row in tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps(used)}) if of_another(row, outcome)]
     touched = {row[0] for row in wrote} | {row[0] for row in others}
     before = standings(tx, tenant, touched)
     for rows, earned in ((wrote, (sign, 0)), (others, (0, sign))):
-        for claim, entry in {(row[1], row[2]) for row in rows}:
-            tx.run("stand", {"tenant": tenant, "entry": entry, "claim": claim, "observed": earned[0], "corroborated": earned[1]})
-    for version, _, entry, *_ in [*wrote, *others]:
-        query = "mark_standing" if sign > 0 else "clear_standing"
-        tx.run(query, {"tenant": tenant, "entry": entry, "version": version})
+        for version in {(row[2], row[1]): row[0] for row in rows}.values():  # once a claim
+            tx.run("stand", {"tenant": tenant, "version": version, "observed": earned[0], "corroborated": earned[1]})
+    for version in touched:
+        tx.run("mark_standing" if sign > 0 else "clear_standing", {"tenant": tenant, "version": version})
     after = standings(tx, tenant, touched)
     return [
         {"entity": head.path, "key": head.key, "version": nth, "before": before[version][0], "after": now}

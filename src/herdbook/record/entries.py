@@ -104,7 +104,7 @@ def supersede(record: Record, tx: Transaction, stamp: Stamp, new: Draft, *, at: 
     if new.if_version is not None and new.if_version != current:
         raise VersionConflict(f"{new.key!r} is at version {current}, not {new.if_version}: read it again, then decide")
     if head and says_the_same(head, new):
-        done = affirm(tx, stamp, new, head, at=at)
+        done = affirm(tx, stamp, head, path=path, at=at)
         answers.keep(tx, stamp.tenant, "write", new.request_id, digest, done)
     else:
         author = session.agent if session else stamp.identity
@@ -128,11 +128,12 @@ class Written(NamedTuple):
     at: int
 
 
-def affirm(tx: Transaction, stamp: Stamp, new: Draft, head: Row, *, at: int) -> Written:
+def affirm(tx: Transaction, stamp: Stamp, head: Row, *, path: int, at: int) -> Written:
     """Count and date a claim made again. Its confidence stays: repeating a thing does not make it truer."""
     entry, number, _, claim, *_ = head
-    tx.run("affirm_claim", {"tenant": stamp.tenant, "entry": entry, "claim": claim, "at": at})
-    row = tx.row("claim_by_digest", {"tenant": stamp.tenant, "entry": entry, "digest": claim})
+    where = {"tenant": stamp.tenant, "path": path, "entry": entry, "claim": claim}
+    tx.run("affirm_claim", where | {"at": at})
+    row = tx.row("claim_by_digest", where)
     assert row is not None
     return Written(number, "affirmed", row[1], standing_of(row), at)
 
@@ -145,28 +146,16 @@ def append(
     number = head[1] + 1 if head else 1
     version, entry = tx.next_id(), head[0] if head else tx.next_id()
     claim = new.claim_digest
-    claim_row = tx.row("claim_by_digest", {"tenant": tenant, "entry": entry, "digest": claim}) if head else None
+    where = {"tenant": tenant, "path": path, "entry": entry, "claim": claim}
+    claim_row = tx.row("claim_by_digest", where) if head else None
     stated = trust.FRESH_CONFIDENCE if new.stated is None else new.stated
     if head is None:
-        tx.run(
-            "insert_entry", {"tenant": tenant, "entry": entry, "path": path, "key": new.key, "version": version, "claim": claim}
-        )
+        tx.run("insert_entry", where | {"key": new.key, "version": version})
     else:
         stood = version if claim_row and claim_stands(claim_row) else head[4]
-        tx.run(
-            "supersede_entry",
-            {
-                "tenant": tenant,
-                "path": path,
-                "key": new.key,
-                "number": number,
-                "version": version,
-                "claim": claim,
-                "standing": stood,
-            },
-        )
+        tx.run("supersede_entry", where | {"key": new.key, "number": number, "version": version, "standing": stood})
     if claim_row is None:
-        tx.run("insert_claim", {"tenant": tenant, "entry": entry, "claim": claim, "confidence": stated})
+        tx.run("insert_claim", where | {"confidence": stated})
     fields = (
         version,
         entry,

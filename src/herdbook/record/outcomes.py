@@ -73,8 +73,8 @@ def commit(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
     causes = find_causes(record, tx, stamp, session, said, success=body["type"] == "success", at=at)
     outcome = insert_outcome(record, tx, stamp, session, ref, body, at=at)
     move_trust(tx, stamp.tenant, outcome, causes)
-    steps = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at)
-    lacking = traces.missing(steps, task_input=body["task_input"])
+    counts = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at)
+    lacking = traces.missing(task_input=body["task_input"], actions=counts["actions"])
     answer = {
         "outcome": outcome.id,
         "ref": ref,
@@ -113,8 +113,8 @@ def find_causes(
 ) -> list[Cause]:
     """What this outcome rests on, one version a claim: what was used, or else all that was served; and what failed tries used."""
     if fields["used"] is None:
-        rows = tx.rows("reads_of_session", {"tenant": stamp.tenant, "session": session.id})
-        latest = {(row[9], row[8]): row[1] for row in rows if row[4]}  # claim -> the version of it that was served last
+        rows = tx.rows("served_claims", {"tenant": stamp.tenant, "session": session.id})
+        latest = {(entry, claim): version for entry, claim, version in rows}  # the version of each that was served last
         wanted = {"served": list(latest.values())}
     else:
         wanted = {"used": resolve_used(record, tx, stamp, session.id, fields["used"])}
@@ -130,11 +130,9 @@ def find_causes(
 
 def failed_attempts(tx: Transaction, tenant: int, session: str) -> list[int]:
     """The versions that failed tries used and no outcome has charged yet."""
-    tries = tx.rows("attempts_of", {"tenant": tenant, "session": session})
-    used = [
-        version for _, result, used, _, _, charged in tries if result == "failure" and not charged for version in json.loads(used)
-    ]
-    if any(not row[5] for row in tries):
+    tries = tx.rows("uncharged_attempts", {"tenant": tenant, "session": session})
+    used = [version for result, used in tries if result == "failure" for version in json.loads(used)]
+    if tries:
         tx.run("charge_attempts", {"tenant": tenant, "session": session})
     return list(dict.fromkeys(used))
 

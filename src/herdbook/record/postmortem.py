@@ -29,7 +29,8 @@ def trace(record: Record, tx: Reader, stamp: Stamp, ref: str) -> dict[str, Any]:
     outcomes = [Outcome(*found) for found in tx.rows("outcomes_of_session", {"tenant": stamp.tenant, "session": session.id})]
     told = [outcome_view(record, tx, stamp.tenant, outcome) for outcome in outcomes]
     seals = {seal for view in told for seal in view.pop("seals")}
-    lacking = traces.missing(steps, task_input=next((o.task_input for o in outcomes if o.task_input is not None), None))
+    task_input = next((o.task_input for o in outcomes if o.task_input is not None), None)
+    lacking = traces.missing(task_input=task_input, actions=len(steps["actions"]))
     return session_view(tx, stamp.tenant, session) | {
         **steps_view(record, stamp.tenant, steps),
         "outcomes": told,
@@ -87,7 +88,7 @@ def steps_view(record: Record, tenant: int, steps: dict[str, list[Row]]) -> dict
                 "note": note,
                 "at": clock.iso(at),
             }
-            for n, result, used, note, at, _ in steps["attempts"]
+            for n, result, used, note, at in steps["attempts"]
         ],
         "writes": [place(texts, row[0]) for row in steps["writes"]],
     }
@@ -154,7 +155,7 @@ def why(record: Record, tx: Reader, tenant: int, path: str, key: str) -> dict[st
     for version in texts.values():
         if not isinstance(version, HerdbookError):
             stated.setdefault(version.claim, []).append(version.number)
-    rows = tx.rows("claims_of_entry", {"tenant": tenant, "entry": head.entry_id})
+    rows = tx.rows("claims_of_entry", {"tenant": tenant, "path": record.path_id(tenant, path, tx), "entry": head.entry_id})
     return {
         "entity": path,
         "key": key,

@@ -7,6 +7,7 @@ trace recomputes the chain, so that a row changed, dropped or slipped in afterwa
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from herdbook.record import seals
@@ -15,17 +16,18 @@ from herdbook.record.seals import Part
 from herdbook.record.store.protocol import Reader, Row, Transaction
 from herdbook.record.types import Session
 
+Steps = dict[str, list[Row]]
 START = {"reads": 0, "actions": 0, "contexts": 0, "attempts": 0, "writes": 0}
 
 
-def missing(steps: dict[str, list[Row]], *, task_input: str | None) -> list[str]:
+def missing(*, task_input: str | None, actions: int) -> list[str]:
     """What keeps a run from becoming a training example."""
-    return [name for name, there in (("task_input", task_input is not None), ("actions", bool(steps["actions"]))) if not there]
+    return [name for name, there in (("task_input", task_input is not None), ("actions", actions > 0)) if not there]
 
 
-def run_steps(reader: Reader, tenant: int, session: str) -> dict[str, list[Row]]:
-    """Everything a run did, by kind and in order."""
-    who = {"tenant": tenant, "session": session}
+def run_steps(reader: Reader, tenant: int, session: str, since: Mapping[str, Any] = START) -> Steps:
+    """What a run did since a link of its chain, by kind and in order; from the start, everything."""
+    who = {"tenant": tenant, "session": session} | {name: since[name] for name in START}
     return {
         "reads": reader.rows("reads_of_session", who),
         "actions": reader.rows("actions_of", who),
@@ -35,24 +37,22 @@ def run_steps(reader: Reader, tenant: int, session: str) -> dict[str, list[Row]]
     }
 
 
-def link(
-    record: Record, tx: Transaction, tenant: int, session: str, what: str, row_seal: bytes, *, at: int
-) -> dict[str, list[Row]]:
-    """Seal what the run has come to, and give that; `row_seal` is of the outcome, attestation or revision that closes it."""
-    steps = run_steps(tx, tenant, session)
+def link(record: Record, tx: Transaction, tenant: int, session: str, what: str, row_seal: bytes, *, at: int) -> dict[str, int]:
+    """Seal what the run has come to, and count it; `row_seal` is of the outcome, attestation or revision that closes it."""
     row = tx.row("last_trace", {"tenant": tenant, "session": session})
     nth, before, event_before = (row[0] + 1, row[1], json.loads(row[2])) if row else (1, None, START)
     if before is None:
         before = beginning(record, tx, tenant, session)
-    counts = {name: len(rows) for name, rows in steps.items()}
+    steps = run_steps(tx, tenant, session, since=event_before)
+    counts = {name: event_before[name] + len(rows) for name, rows in steps.items()}
     folded = max((read[7] for read in steps["reads"]), default=event_before["reads"])
     text = json.dumps({**counts, "what": what, "seal": row_seal.hex(), "reads": folded}, separators=(",", ":"))
-    digest = link_digest(before, text, event_before, steps)
+    digest = link_digest(before, text, steps)
     seal = record.seal("trace", tenant, session, nth, digest, at)
     tx.run(
         "insert_trace", {"tenant": tenant, "session": session, "n": nth, "event": text, "digest": digest, "seal": seal, "at": at}
     )
-    return steps
+    return counts
 
 
 def beginning(record: Record, reader: Reader, tenant: int, name: str) -> bytes:
@@ -67,17 +67,19 @@ def said(session: Session) -> bytes:
     return seals.digest("session", *session[:8])
 
 
-def link_digest(before: bytes, text: str, event_before: dict[str, Any], steps: dict[str, list[Row]]) -> bytes:
-    """A hash over the link before and the steps since: reads by when they came into the record, the others by their count."""
-    event = json.loads(text)
+def link_digest(before: bytes, text: str, steps: Steps) -> bytes:
+    """A hash over the link before and the steps since."""
     parts: list[Part] = [before, text]
-    for row in steps["reads"]:
-        if event_before["reads"] < row[7] <= event["reads"]:
-            parts.extend(row[:7])
-    for kind, columns in (("actions", 6), ("contexts", 4), ("attempts", 5), ("writes", 4)):
-        for row in steps[kind][event_before[kind] : event[kind]]:
+    for kind, columns in (("reads", 7), ("actions", 6), ("contexts", 4), ("attempts", 5), ("writes", 4)):
+        for row in steps[kind]:
             parts.extend(row[:columns])
     return seals.digest(*parts)
+
+
+def steps_between(steps: Steps, before: Mapping[str, Any], after: Mapping[str, Any]) -> Steps:
+    """What one link covers: reads by when they came into the record, the others by their count."""
+    found = {kind: rows[before[kind] : after[kind]] for kind, rows in steps.items() if kind != "reads"}
+    return found | {"reads": [row for row in steps["reads"] if before["reads"] < row[7] <= after["reads"]]}
 
 
 def event_of(text: str) -> dict[str, Any]:
@@ -90,15 +92,17 @@ def event_of(text: str) -> dict[str, Any]:
     return event if whole else {}
 
 
-def check_chain(
-    record: Record, reader: Reader, tenant: int, session: Session, steps: dict[str, list[Row]], row_seals: set[str]
-) -> str:
+def check_chain(record: Record, reader: Reader, tenant: int, session: Session, steps: Steps, row_seals: set[str]) -> str:
     """`verified`, `unverified` (the key is away), `broken at link n`, or `none` where no outcome has sealed anything yet."""
     links = reader.rows("traces_of", {"tenant": tenant, "session": session.id})
     before, event_before = said(session), START
     for nth, text, digest, seal, at in links:
         event = event_of(text)
-        as_said = event and event["seal"] in row_seals and link_digest(before, text, event_before, steps) == digest
+        as_said = (
+            event
+            and event["seal"] in row_seals
+            and link_digest(before, text, steps_between(steps, event_before, event)) == digest
+        )
         if not as_said or (record.sealing and not record.holds(seal, "trace", tenant, session.id, nth, digest, at)):
             return f"broken at link {nth}"
         before, event_before = seal, event

@@ -93,8 +93,10 @@ CREATE TRIGGER version_is_kept_v1 BEFORE DELETE ON version BEGIN
 END;
 
 -- What versions assert; trust belongs here. Many versions can state one claim, which its content's digest names within the entry.
+-- Clustered by path like the entries: a briefing reads the trust of a path, and an outcome writes it, in neighbouring pages.
 CREATE TABLE claim (
   tenant INTEGER NOT NULL,
+  path INTEGER NOT NULL,
   entry INTEGER NOT NULL,
   digest BLOB NOT NULL CHECK (length(digest) = 16),
   initial REAL NOT NULL CHECK (initial BETWEEN 0 AND 1),
@@ -111,7 +113,7 @@ CREATE TABLE claim (
   last_type TEXT,
   last_ref TEXT,
   last_at INTEGER,
-  PRIMARY KEY (tenant, entry, digest)
+  PRIMARY KEY (tenant, path, entry, digest)
 ) STRICT, WITHOUT ROWID;
 
 -- One run of one agent in one box.
@@ -147,7 +149,8 @@ CREATE TABLE read (
 -- A read lengthens the shown half-life of what was served; here, so that folding the same journal line twice counts once.
 CREATE TRIGGER read_is_recalled_v1 AFTER INSERT ON read WHEN NEW.served = 1 BEGIN
   UPDATE claim SET recalls = recalls + 1
-  WHERE (tenant, entry, digest) = (SELECT tenant, entry, claim FROM version WHERE id = NEW.version AND tenant = NEW.tenant);
+  WHERE (tenant, path, entry, digest) = (
+    SELECT tenant, path, entry, claim FROM version WHERE id = NEW.version AND tenant = NEW.tenant);
 END;
 
 -- Tool calls as they happened, in order within the session.
@@ -254,10 +257,6 @@ CREATE TABLE outcome_cause (
 CREATE UNIQUE INDEX outcome_cause_of_claim ON outcome_cause (tenant, entry, claim, n) WHERE n IS NOT NULL;
 
 CREATE TRIGGER outcome_cause_moves_trust_v1 AFTER INSERT ON outcome_cause BEGIN
-  SELECT RAISE(ABORT, 'herdbook:unknown_version')
-  WHERE NOT EXISTS (SELECT 1 FROM version WHERE id = NEW.version AND tenant = NEW.tenant);
-  SELECT RAISE(ABORT, 'herdbook:unknown_outcome')
-  WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = NEW.outcome AND tenant = NEW.tenant);
   UPDATE outcome_cause
   SET (entry, claim, n, before, factor, effective_factor, result, after) = (
     SELECT c.entry, c.digest, c.moves + 1, c.confidence, f.factor, f.factor,
@@ -269,18 +268,23 @@ CREATE TRIGGER outcome_cause_moves_trust_v1 AFTER INSERT ON outcome_cause BEGIN
         AND p.tenant = NEW.tenant AND p.id = (SELECT path FROM version WHERE id = NEW.version)
         AND (m.path = '' OR m.path = p.path OR substr(p.path, 1, length(m.path) + 1) = m.path || '/')
       ORDER BY length(m.path) DESC LIMIT 1)) AS factor) f
-    CROSS JOIN version v ON v.id = NEW.version
-    CROSS JOIN claim c ON c.tenant = NEW.tenant AND c.entry = v.entry AND c.digest = v.claim)
+    CROSS JOIN version v ON v.id = NEW.version AND v.tenant = NEW.tenant
+    CROSS JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim)
   WHERE tenant = NEW.tenant AND outcome = NEW.outcome AND version = NEW.version AND how = NEW.how;
+  SELECT CASE WHEN x.claim IS NULL THEN RAISE(ABORT, 'herdbook:unknown_version')
+              WHEN NOT EXISTS (SELECT 1 FROM outcome WHERE id = NEW.outcome AND tenant = NEW.tenant)
+                THEN RAISE(ABORT, 'herdbook:unknown_outcome')
+              WHEN x.factor IS NULL THEN RAISE(ABORT, 'herdbook:no_multiplier') END
+  FROM outcome_cause x
+  WHERE x.tenant = NEW.tenant AND x.outcome = NEW.outcome AND x.version = NEW.version AND x.how = NEW.how;
   UPDATE claim
   SET (confidence, moves, held, failed, failed_since, last_type, last_ref, last_at) = (
     SELECT x.after, claim.moves + 1, claim.held + x.credit * x.result, claim.failed + x.credit * (1 - x.result),
            CASE x.result WHEN 1 THEN claim.failed_since * (1 - x.credit) ELSE claim.failed_since + x.credit END,
            o.type, o.ref, o.at
     FROM outcome_cause x CROSS JOIN outcome o ON o.id = NEW.outcome
-    WHERE x.tenant = NEW.tenant AND x.outcome = NEW.outcome AND x.version = NEW.version AND x.how = NEW.how
-      AND (x.factor IS NOT NULL OR RAISE(ABORT, 'herdbook:no_multiplier')))
-  WHERE (tenant, entry, digest) = (SELECT tenant, entry, claim FROM version WHERE id = NEW.version);
+    WHERE x.tenant = NEW.tenant AND x.outcome = NEW.outcome AND x.version = NEW.version AND x.how = NEW.how)
+  WHERE (tenant, path, entry, digest) = (SELECT tenant, path, entry, claim FROM version WHERE id = NEW.version);
 END;
 
 CREATE TRIGGER outcome_cause_is_a_log_v1 BEFORE UPDATE OF tenant, outcome, version, how, entry, claim, n, before, after, factor ON outcome_cause
@@ -350,7 +354,8 @@ CREATE TABLE refold (
 CREATE TRIGGER revision_refolds_trust_v1 AFTER INSERT ON revision BEGIN
   INSERT INTO refold (tenant, outcome, n, entry, claim, moves, before, after)
   SELECT DISTINCT NEW.tenant, NEW.outcome, NEW.n, c.entry, c.digest, c.moves, c.confidence, c.confidence
-  FROM outcome_cause x JOIN claim c ON c.tenant = x.tenant AND c.entry = x.entry AND c.digest = x.claim
+  FROM outcome_cause x CROSS JOIN version v ON v.id = x.version
+  CROSS JOIN claim c ON c.tenant = x.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim
   WHERE x.tenant = NEW.tenant AND x.outcome = NEW.outcome AND x.how <> 'attempt';
   UPDATE outcome_cause SET result = (NEW.type = 'success'), effective_factor = (
     SELECT m.factor FROM multiplier m, path p
@@ -375,10 +380,12 @@ CREATE TRIGGER revision_refolds_trust_v1 AFTER INSERT ON revision BEGIN
     failed = (SELECT sum(c.credit * (1 - c.result)) FROM outcome_cause c
       WHERE c.tenant = claim.tenant AND c.entry = claim.entry AND c.claim = claim.digest AND c.n IS NOT NULL),
     last_type = CASE last_ref WHEN (SELECT ref FROM outcome WHERE id = NEW.outcome) THEN NEW.type ELSE last_type END
-  WHERE (tenant, entry, digest) IN (SELECT DISTINCT x.tenant, x.entry, x.claim FROM outcome_cause x
+  WHERE (tenant, path, entry, digest) IN (SELECT v.tenant, v.path, v.entry, v.claim
+    FROM outcome_cause x CROSS JOIN version v ON v.id = x.version
     WHERE x.tenant = NEW.tenant AND x.outcome = NEW.outcome AND x.how <> 'attempt');
-  UPDATE refold SET after = (SELECT confidence FROM claim
-    WHERE claim.tenant = refold.tenant AND claim.entry = refold.entry AND claim.digest = refold.claim)
+  UPDATE refold SET after = (SELECT c.confidence FROM outcome_cause x CROSS JOIN version v ON v.id = x.version
+    CROSS JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim
+    WHERE x.tenant = refold.tenant AND x.outcome = refold.outcome AND x.entry = refold.entry AND x.claim = refold.claim LIMIT 1)
   WHERE (tenant, entry, claim, outcome, n) IN (SELECT DISTINCT x.tenant, x.entry, x.claim, NEW.outcome, NEW.n FROM outcome_cause x
     WHERE x.tenant = NEW.tenant AND x.outcome = NEW.outcome AND x.how <> 'attempt');
 END;

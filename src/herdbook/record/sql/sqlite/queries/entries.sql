@@ -30,16 +30,17 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 -- name: claim_by_digest
 -- Going back to an old claim finds its record again.
 SELECT digest, confidence, observed, corroborated, held, failed, failed_since FROM claim
-WHERE tenant = :tenant AND entry = :entry AND digest = :digest;
+WHERE tenant = :tenant AND path = :path AND entry = :entry AND digest = :claim;
 
 -- name: insert_claim
 -- A changed claim starts over at the confidence its author states.
-INSERT INTO claim (tenant, entry, digest, initial, confidence) VALUES (:tenant, :entry, :claim, :confidence, :confidence);
+INSERT INTO claim (tenant, path, entry, digest, initial, confidence)
+VALUES (:tenant, :path, :entry, :claim, :confidence, :confidence);
 
 -- name: affirm_claim
 -- The same claim for the same reason is counted and dated, not stored again.
 UPDATE claim SET affirmed = affirmed + 1, affirmed_at = :at
-WHERE tenant = :tenant AND entry = :entry AND digest = :claim;
+WHERE tenant = :tenant AND path = :path AND entry = :entry AND digest = :claim;
 
 -- name: written_before
 -- What a request id came to, whether it made a version or re-affirmed one.
@@ -59,7 +60,7 @@ INSERT INTO request (tenant, verb, id, digest, answer) VALUES (:tenant, :verb, :
 SELECT p.outcomes, p.successes, e.id, e.version, e.standing_version, c.digest, c.confidence, c.moves, c.recalls, c.observed, c.corroborated,
        c.held, c.failed, c.failed_since, c.affirmed, c.affirmed_at, c.last_type, c.last_ref, c.last_at
 FROM entry e
-CROSS JOIN claim c ON c.tenant = e.tenant AND c.entry = e.id AND c.digest = e.claim
+CROSS JOIN claim c ON c.tenant = e.tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim
 CROSS JOIN path p ON p.tenant = e.tenant AND p.id = e.path
 WHERE e.tenant = :tenant AND e.path = :path AND e.key = :key;
 
@@ -69,7 +70,7 @@ WHERE e.tenant = :tenant AND e.path = :path AND e.key = :key;
 SELECT e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at
 FROM json_each(:paths) j
 CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value
-CROSS JOIN claim c ON c.tenant = :tenant AND c.entry = e.id AND c.digest = e.claim;
+CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
 -- name: entries_of_gone
 -- The entries that name lost versions. Walks all entries: only a damaged record has to be asked this.
@@ -88,7 +89,7 @@ FROM json_each(:versions) j
 CROSS JOIN version v ON v.id = j.value AND v.tenant = :tenant
 CROSS JOIN entry e ON e.tenant = :tenant AND e.path = v.path AND e.key = v.key
 CROSS JOIN path p ON p.tenant = :tenant AND p.id = v.path
-CROSS JOIN claim c ON c.tenant = :tenant AND c.entry = v.entry AND c.digest = v.claim;
+CROSS JOIN claim c ON c.tenant = :tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim;
 
 -- name: versions
 -- The texts of given versions (ids as a JSON list), with what their seals cover.
@@ -120,7 +121,7 @@ SELECT p.path, e.key, e.id, e.version, e.standing_version, c.digest, c.confidenc
        c.held, c.failed, c.failed_since, c.affirmed, c.affirmed_at, c.last_type, c.last_ref, c.last_at
 FROM path p
 CROSS JOIN entry e ON e.tenant = p.tenant AND e.path = p.id
-CROSS JOIN claim c ON c.tenant = e.tenant AND c.entry = e.id AND c.digest = e.claim
+CROSS JOIN claim c ON c.tenant = e.tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim
 WHERE p.tenant = :tenant AND p.path >= :from_path AND p.path < :high AND (:exact = '' OR p.path = :exact OR p.path > :low)
   AND (p.path > :from_path OR e.key > :from_key)
 ORDER BY p.path, e.key LIMIT :limit;

@@ -67,12 +67,12 @@ UPDATE claim SET held = held + :held, failed = failed + :failed, failed_since = 
       JOIN outcome_cause c ON c.tenant = claim.tenant AND c.entry = claim.entry AND c.claim = claim.digest AND c.n = f.n + 1)
     SELECT x FROM f ORDER BY n DESC LIMIT 1)
   WHEN :held > 0 THEN failed_since * (1 - :held) ELSE failed_since + :failed END
-WHERE tenant = :tenant AND entry = :entry AND digest = :claim;
+WHERE (tenant, path, entry, digest) = (SELECT tenant, path, entry, claim FROM version WHERE id = :version AND tenant = :tenant);
 
 -- name: stand
 -- What an attested success gives, or its revision takes away.
 UPDATE claim SET observed = max(0, observed + :observed), corroborated = max(0, corroborated + :corroborated)
-WHERE tenant = :tenant AND entry = :entry AND digest = :claim;
+WHERE (tenant, path, entry, digest) = (SELECT tenant, path, entry, claim FROM version WHERE id = :version AND tenant = :tenant);
 
 -- name: mark_standing
 -- Remember the newest version whose claim stands, to be served beside an unproven newer one: the newest that states the claim of the
@@ -84,7 +84,7 @@ WHERE (tenant, path, key) = (SELECT tenant, path, key FROM version WHERE id = :v
 -- name: clear_standing
 -- A claim that no longer stands is not served as one that does.
 UPDATE entry SET standing_version = (
-  SELECT max(v.id) FROM version v JOIN claim c ON c.tenant = v.tenant AND c.entry = v.entry AND c.digest = v.claim
+  SELECT max(v.id) FROM version v JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim
   WHERE v.tenant = entry.tenant AND v.entry = entry.id AND (c.observed > 0 OR c.corroborated > 0))
 WHERE (tenant, path, key) = (SELECT tenant, path, key FROM version WHERE id = :version AND tenant = :tenant);
 
@@ -110,7 +110,7 @@ WHERE x.tenant = :tenant AND x.outcome = :outcome GROUP BY f.entry, f.claim;
 -- name: claims_of_entry
 -- Every claim an entry ever made.
 SELECT c.digest, c.initial, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.held, c.failed, c.failed_since
-FROM claim c WHERE c.tenant = :tenant AND c.entry = :entry;
+FROM claim c WHERE c.tenant = :tenant AND c.path = :path AND c.entry = :entry;
 
 -- name: moves_of_claim
 -- Every move of a claim with its outcome and the run it came from.

@@ -17,10 +17,15 @@ INSERT INTO read (tenant, session, id, version, rank, how, served, probability, 
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- name: reads_of_session
--- Everything a session was shown, in the order it happened: ids alone would lose that when the clock is set back.
+-- What a session was shown since a folding of the journal, in the order it happened: ids alone would lose that when the clock is set back.
 SELECT r.id, r.version, r.rank, r.how, r.served, r.probability, r.at, r.folded, v.claim, v.entry, v.number
 FROM read r CROSS JOIN version v ON v.id = r.version AND v.tenant = r.tenant
-WHERE r.tenant = :tenant AND r.session = :session ORDER BY r.folded, r.id;
+WHERE r.tenant = :tenant AND r.session = :session AND r.folded > :reads ORDER BY r.folded, r.id;
+
+-- name: served_claims
+-- What a session was served, as what it asserts, in the order it happened.
+SELECT v.entry, v.claim, r.version FROM read r CROSS JOIN version v ON v.id = r.version AND v.tenant = r.tenant
+WHERE r.tenant = :tenant AND r.session = :session AND r.served = 1 ORDER BY r.folded, r.id;
 
 -- name: served_by_key
 -- The version of a key that a session was served last, by the key alone: how a plain text in `used` is understood.
@@ -50,8 +55,9 @@ INSERT INTO action (tenant, session, n, tool, args, result, ok, at)
 VALUES (:tenant, :session, :n, :tool, :args, :result, :ok, :at);
 
 -- name: actions_of
--- A session's tool calls in order.
-SELECT n, tool, args, result, ok, at FROM action WHERE tenant = :tenant AND session = :session ORDER BY n;
+-- A session's tool calls after the first so many, in order.
+SELECT n, tool, args, result, ok, at FROM action
+WHERE tenant = :tenant AND session = :session AND n > :actions ORDER BY n;
 
 -- name: next_context
 -- Numbers within a session, under the write lock.
@@ -62,8 +68,8 @@ SELECT 1 + coalesce(max(n), 0) FROM context WHERE tenant = :tenant AND session =
 INSERT INTO context (tenant, session, n, name, text, at) VALUES (:tenant, :session, :n, :name, :text, :at);
 
 -- name: contexts_of
--- What the agent was given, in order.
-SELECT n, name, text, at FROM context WHERE tenant = :tenant AND session = :session ORDER BY n;
+-- What the agent was given after the first so many, in order.
+SELECT n, name, text, at FROM context WHERE tenant = :tenant AND session = :session AND n > :contexts ORDER BY n;
 
 -- name: next_attempt
 -- Numbers within a session, under the write lock.
@@ -75,17 +81,21 @@ INSERT INTO attempt (tenant, session, n, result, used, note, at)
 VALUES (:tenant, :session, :n, :result, :used, :note, :at);
 
 -- name: attempts_of
--- A session's tries in order.
-SELECT n, result, used, note, at, charged FROM attempt WHERE tenant = :tenant AND session = :session ORDER BY n;
+-- A session's tries after the first so many, in order.
+SELECT n, result, used, note, at FROM attempt WHERE tenant = :tenant AND session = :session AND n > :attempts ORDER BY n;
+
+-- name: uncharged_attempts
+-- Tries no outcome has charged yet.
+SELECT result, used FROM attempt WHERE tenant = :tenant AND session = :session AND charged = 0 ORDER BY n;
 
 -- name: charge_attempts
 -- Each try is charged by one outcome only.
 UPDATE attempt SET charged = 1 WHERE tenant = :tenant AND session = :session AND charged = 0;
 
 -- name: writes_of
--- The versions a session wrote.
+-- The versions a session wrote after the first so many, in order.
 SELECT v.id, v.claim, v.entry, v.number FROM version v INDEXED BY version_of_session
-WHERE v.tenant = :tenant AND v.session = :session ORDER BY v.id;
+WHERE v.tenant = :tenant AND v.session = :session ORDER BY v.id LIMIT -1 OFFSET :writes;
 
 -- name: insert_box
 -- The row comes before the box.
