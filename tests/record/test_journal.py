@@ -86,6 +86,18 @@ def test_a_read_does_not_wait_for_a_writer(reader: Desk, path: Path, verb: str) 
     assert [verb if verb != "brief" else "briefing"] == [read["how"] for read in reads(reader)]
 
 
+def test_a_search_of_everything_does_not_wait_for_a_writer(reader: Desk, path: Path) -> None:
+    """One stuck writer would stop everybody's search, since searching brings the text index up to date."""
+    answers: list[dict[str, Any]] = []
+    asking = threading.Thread(target=lambda: answers.append(reader.do("search", query="a")), daemon=True)
+    with held(path):
+        asking.start()
+        asking.join(PATIENCE_SECONDS)
+        assert not asking.is_alive(), "it waits"
+    assert answers[0]["left_out"]["unindexed"]
+    assert ["a"] == [found["key"] for found in reader.do("search", query="a")["results"]]
+
+
 def test_a_read_is_noted_before_its_answer_leaves(reader: Desk, path: Path) -> None:
     """A box would know what nobody knows that it knows."""
     before = journal_of(path).stat().st_size

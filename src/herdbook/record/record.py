@@ -21,6 +21,7 @@ from herdbook.record.store.sqlite import SqliteStore
 from herdbook.record.types import Head, HeadRow, Session, Version
 
 CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
+INDEX_WAIT_SECONDS = 0.05  # a search that finds the record busy answers from the index as it is, and says so
 CACHED_NAMES_MAX = 100_000
 SEAL_CHECK = "herdbook seal check"
 TRIGGERS = frozenset(
@@ -244,13 +245,13 @@ class Record:
         rows = self.store.rows("versions_after", {"after": int(row[0]) if row else 0, "limit": limit})
         mine = {entry: version for version, whose, entry in rows if whose == tenant}
         if rows and not mine:
-            self.store.write(lambda tx: self._text_seen(tx, tenant, rows[-1][0]))
+            self.store.write(lambda tx: self._text_seen(tx, tenant, rows[-1][0]), wait_seconds=INDEX_WAIT_SECONDS)
             return self.text_behind(tenant, limit)
         return list(mine.values())
 
     def text_add(self, tenant: int, rows: Sequence[tuple[int, str]]) -> None:
         """Index these versions' tokens in place of their entries' older text."""
-        self.store.write(lambda tx: self._text_add(tx, tenant, dict(rows)))
+        self.store.write(lambda tx: self._text_add(tx, tenant, dict(rows)), wait_seconds=INDEX_WAIT_SECONDS)
 
     def text_match(self, tenant: int, tokens: Sequence[str], limit: int) -> list[int]:
         """Versions whose indexed text holds any of these tokens, best first by the engine's own rank."""

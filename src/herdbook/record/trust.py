@@ -19,7 +19,7 @@ OUTCOME_TYPES: Final = tuple(MULTIPLIERS)
 FRESH_CONFIDENCE: Final = 0.5
 DEAD_END_CONFIDENCE: Final = 0.8
 EVIDENCE_SHRINK: Final = 4.0  # pseudo-observations at the base rate; measured beside other rules on simulated fleets
-CONTESTED_FAILURES: Final = 2.0  # credit of failures in a row after which a claim that stood is contested
+CONTESTED_FAILURES: Final = 2.0  # credit of failures in a row after which a claim is contested, whatever it earned before
 STANDINGS: Final = ("unproven", "observed", "corroborated", "contested", "retired")
 
 

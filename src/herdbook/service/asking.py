@@ -161,7 +161,10 @@ def box_list(service: Service, caller: Caller, request: requests.BoxList) -> dic
 
 def status(service: Service, caller: Caller, request: requests.Status) -> dict[str, Any]:
     """How the record is."""
-    return service.record.status(caller.tenant)
+    answer = service.record.status(caller.tenant)
+    if caller.box is not None:  # where the host keeps its files is none of a box's business
+        answer["record"].pop("file", None)
+    return answer
 
 
 def tracked_session(service: Service, caller: Caller, name: str | None) -> str | None:

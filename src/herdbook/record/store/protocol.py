@@ -65,8 +65,9 @@ class Store(Reader, Protocol):
     engine: str
     schema: int
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a durable transaction; raises what it raises, with nothing stored."""
+    def write(self, work: Callable[[Transaction], T], *, wait_seconds: float | None = None) -> T:
+        """Run `work` in a durable transaction; raises what it raises, with nothing stored. Waits its turn, or raises Busy after
+        so long."""
         ...
 
     def write_batch(self, works: Sequence[Work]) -> list[Any]:

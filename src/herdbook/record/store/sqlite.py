@@ -121,8 +121,15 @@ class SqliteStore:
     def row(self, query: str, params: Params) -> Row | None:
         return self._reader().row(query, params)
 
-    def write(self, work: Callable[[Connection], T]) -> T:
-        return self._durably(work)
+    def write(self, work: Callable[[Connection], T], *, wait_seconds: float | None = None) -> T:
+        if wait_seconds is None:
+            return self._durably(work)
+        if not self._turn.acquire(timeout=wait_seconds):
+            raise Busy()
+        try:
+            return self._in_turn(work, wait=False)
+        finally:
+            self._turn.release()
 
     def write_batch(self, works: Sequence[Work]) -> list[Any]:
         try:
@@ -191,9 +198,12 @@ class SqliteStore:
         return connection
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self, *, wait: bool = True) -> Iterator[None]:
         """Hold the file lock, which is fair and freed by the kernel when its holder dies."""
-        fcntl.flock(self._lock_file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as problem:
+            raise Busy() from problem
         try:
             yield
         finally:
@@ -201,9 +211,15 @@ class SqliteStore:
 
     def _durably(self, work: Callable[[Connection], T]) -> T:
         """Alone on the record: fold the reads journal, do the work, and return only once it is durable."""
-        with self._turn, self._alone():
+        with self._turn:
+            return self._in_turn(work, wait=True)
+
+    def _in_turn(self, work: Callable[[Connection], T], *, wait: bool) -> T:
+        with self._alone(wait=wait):
             tx = self._writer
             try:
+                if tx.raw.in_transaction:  # the last one could not even be rolled back
+                    tx.raw.execute("ROLLBACK")
                 tx.raw.execute("BEGIN IMMEDIATE")
                 self._ids.stay_above(tx.rows("last_version", {})[0][0] or 0)
                 folded = self._journal.fold(tx)
@@ -216,9 +232,8 @@ class SqliteStore:
                     raise translated(problem) from problem
                 raise
             if folded:
-                with suppress(
-                    HerdbookError, OSError
-                ):  # tidying up; what was asked for is durable, and must not be told as failed
+                # Tidying up: what was asked for is durable, and must not be told as failed.
+                with suppress(HerdbookError, OSError):
                     self._journal.truncate_if_folded(tx)
             return result
 
@@ -240,7 +255,7 @@ class ClosedStore(SqliteStore):
     def _reader(self) -> Connection:
         raise Unavailable(self.reason)
 
-    def _durably(self, work: Callable[[Connection], T]) -> T:
+    def _in_turn(self, work: Callable[[Connection], T], *, wait: bool) -> T:
         raise Unavailable(self.reason)
 
 
