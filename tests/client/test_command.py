@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -232,32 +232,6 @@ def test_it_is_python_3_8() -> None:
     tree = ast.parse(Path(FILE).read_text(), feature_version=(3, 8))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     assert set() == imported - {"json", "os", "sys", "time", "socket", "re", "ssl", "fcntl", "argparse", "fnmatch"}
-
-
-def quickest(commands: Sequence[Sequence[str]], env: dict[str, str], times: int = 12) -> list[float]:
-    """The best time of each, taken in turns, so that whatever else the machine does meets all of them."""
-    best = [60.0] * len(commands)
-    for _ in range(times):
-        for number, command in enumerate(commands):
-            started = time.perf_counter()
-            subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=True)
-            best[number] = min(best[number], time.perf_counter() - started)
-    return best
-
-
-def test_a_briefing_costs_less_than_four_bare_interpreters(peer: Peer, tmp_path: Path) -> None:
-    """Agents would stop asking, because asking is slow."""
-    env = settings(peer, tmp_path, {"HERDBOOK_SESSION": "s_1"})
-    passes = (quickest([[sys.executable, "-c", ""], [sys.executable, FILE, "brief", "acme/ci"]], env) for _ in range(4))
-    assert any(brief / bare <= 4 for bare, brief in passes)
-
-
-def test_importing_it_is_quick(tmp_path: Path) -> None:
-    """Every agent's start would wait for it."""
-    env = settings(None, tmp_path, {})
-    code = f"import sys; sys.path.insert(0, {str(Path(FILE).parent)!r}); "
-    passes = (quickest([[sys.executable, "-c", code], [sys.executable, "-c", code + "import client"]], env) for _ in range(4))
-    assert any(loaded - bare < 0.030 for bare, loaded in passes)
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
