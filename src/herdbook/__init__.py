@@ -8,9 +8,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from herdbook.base.errors import HerdbookError
 from herdbook.base.version import VERSION
-from herdbook.client import Client
+from herdbook.client import Client, HerdbookError
 
 __all__ = ["Client", "HerdbookError", "__version__", "open"]
 

@@ -45,13 +45,16 @@ class Command:
 START, LOOP, BACK, RUN = "start here", "the loop", "looking back", "running it"
 LOCAL: Final = ("json", "record")
 
+# Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
+STARTERS: Final = frozenset({"init", "write", "dead-end", "demo", "serve"})
+
 SERVE_EXAMPLES: Final = """\
 example:
-  $ herdbook serve                                    on this machine only, for everybody who can reach it
-  $ herdbook serve --host 0.0.0.0 --key-file key      for other machines, who must send the key
+  $ herdbook serve                                  # on this machine only, for everybody who can reach it
+  $ herdbook serve --host 0.0.0.0 --key-file key    # for other machines, who must send the key
   $ HERDBOOK_URL=http://127.0.0.1:8765 herdbook brief acme/ci
 
-It stops on ctrl-C or SIGTERM, after finishing what it has accepted."""
+It stops on ctrl-C or SIGTERM, after finishing what it has accepted. With --json its one line is {"url": ...}."""
 
 COMMANDS: Final = {
     command.name: command
@@ -117,11 +120,14 @@ WITHOUT_COMMAND: Final = {
 
 THE_LOOP: Final = """\
 the loop, in five lines:
-  herdbook brief acme/ci --task "make the tests pass"         what is known, best first; prints the run's name
-  herdbook attempt failure --session s_1f0c --used tz         each try, so that what misled is charged
-  herdbook write acme/ci tz '{"env": {"TZ": "UTC"}}' --why "the date tests compare against UTC midnight"
-  herdbook outcome success --session s_1f0c --task-input "make the tests pass"
-  herdbook why acme/ci tz                                     what it did to the trust of what was read"""
+  herdbook write acme/ci tz '{"env": {"TZ": "UTC"}}' --why "the date tests compare against UTC midnight" --session monday
+  herdbook brief acme/ci --task "make the tests pass" --session tuesday
+  herdbook attempt failure --session tuesday --used tz --note "3 of 4 pass"
+  herdbook outcome success --session tuesday --used tz --task-input "make the tests pass"
+  herdbook why acme/ci tz
+
+One run writes down what it found. The next one is told, best first; says of each try how it went, so that what misled is
+charged; and says how it ended, which moves the trust of what it used. The last line shows every such move."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -159,7 +165,7 @@ def dispatch(arguments: list[str], terminal: Terminal) -> int:
     module.add_arguments(reader)
     parser.finish(reader, shared=command.shared, examples=getattr(module, "EXAMPLES", command.examples))
     args = reader.parse_args([*before, *behind])
-    invocation = Invocation(args, settings.load(), terminal, open_door)
+    invocation = Invocation(args, settings.load(), terminal, open_door, starts=name in STARTERS)
     try:
         return WIRED[name](invocation) if name in WIRED else cast(int, module.run(invocation))
     finally:

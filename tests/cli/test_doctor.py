@@ -48,6 +48,30 @@ def test_an_open_seal_key_is_found(herdbook, home) -> None:
     assert ["seal key: ~/.local/share/herdbook/seal.key is open to others"] == bad
 
 
+def test_only_what_was_set_is_named(herdbook, home, tmp_path) -> None:
+    """Naming a record would look as if an address had been given too."""
+    told = herdbook("doctor", "--no-box", "--record", str(home / "record.db"))
+    assert "settings that are not the default: record (command line)\n" in told.out
+    told = herdbook("doctor", "--no-box", "--record", str(home / "record.db"), env={"HERDBOOK_URL": "http://127.0.0.1:9"})
+    assert "settings that are not the default: record (command line)\n" in told.out
+
+
+def test_the_home_is_named_as_such(herdbook) -> None:
+    """The line about the disk would end in a dot that belongs to no sentence."""
+    assert "free under ~\n" in herdbook("doctor", "--no-box").out
+
+
+def test_a_seal_key_that_is_no_text_is_said_plainly(herdbook, home) -> None:
+    """Whoever put a wrong file there would read about codecs."""
+    (home / "seal.key").write_bytes(b"\x80\xff" * 32)
+    told = herdbook("ls")
+    assert (5, 1) == (told.code, told.err.count("\n"))
+    assert f"{home}/seal.key does not hold a seal key: put the right key file back" in told.err
+    assert "codec" not in told.err + herdbook("doctor", "--no-box").out
+    (home / "seal.key").write_text("no hexadecimal number")
+    assert "does not hold a seal key: put the right" in herdbook("ls").err
+
+
 def test_a_missing_seal_key_is_found(herdbook, home) -> None:
     """Everything would be served unverified, and nobody would know."""
     herdbook("write", "acme/ci", "tz", "1", "--why", "w")

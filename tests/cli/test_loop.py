@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from herdbook.__main__ import COMMANDS, STARTERS
 
 KEY = "a-key-for-this-test-only"
 TZ = '{"env": {"TZ": "UTC"}}'
@@ -49,7 +53,8 @@ def first_line(server: subprocess.Popen) -> str:
 def test_the_loop(herd) -> None:
     """What a run learned would not reach the next one, or nobody could see why it is trusted."""
     wrote = herd("write", "acme/ci", "tz", TZ, "--why", "the date tests compare against UTC midnight", "--agent", "scout")
-    assert (0, 1) == (wrote.code, wrote.out.count("herdbook outcome success --session s_")), wrote.err
+    assert (0, 1) == (wrote.code, wrote.err.count("herdbook outcome success --session s_")), wrote.err
+    assert "this was run" not in wrote.out
     brief = herd("brief", "acme/ci", "--task", "make the tests pass", "--json", "--agent", "runner").json
     assert [("tz", 1, "scout")] == [(each["key"], each["version"], each["author"]) for each in brief["entries"]]
     run = ("--session", brief["session"])
@@ -57,7 +62,7 @@ def test_the_loop(herd) -> None:
     assert 0 == herd("action", "pytest", *run, "--args", '["-q"]', "--result", '{"passed": 4}', "--ok").code
     told = herd("outcome", "success", *run, "--ref", "ci-1", "--used", "tz", "--task-input", "make the tests pass", "--end")
     assert 0 == told.code, told.err
-    assert "0.500 → 0.515  ×1.030  used" in told.out
+    assert "0.500 → 0.515 ×1.030 used" in " ".join(told.out.split())
     assert "trainable: yes" in told.out
     assert 0 == herd("attest", "ci-1", "--exit-code", "0").code
     assert "success → failure (revision 1)" in herd("revise", "ci-1", "failure", "--why", "rolled back").out
@@ -131,7 +136,7 @@ def test_a_named_run_has_no_footer_and_stays_one_run(herd) -> None:
     herd("write", "acme/ci", "tz", TZ, "--why", "w")
     first = herd("brief", "acme/ci", "--session", "run-17", "--agent", "runner")
     assert "the run run-17 starts here" in first.err
-    assert "this was run" not in first.out
+    assert "this was run" not in first.out + first.err
     again = herd("read", "acme/ci", "tz", env={"HERDBOOK_SESSION": "run-17"})
     assert (0, "") == (again.code, again.err)
     assert 2 == len(herd("trace", "run-17", "--json").json["reads"])
@@ -164,10 +169,143 @@ def test_a_server_that_is_away_is_said(herdbook) -> None:
 
 def test_a_new_record_is_said(herdbook, tmp_path) -> None:
     """A mistyped path would look like a record in which nothing is known."""
-    told = herdbook("ls", "--record", str(tmp_path / "typo.db"))
-    assert (0, "Nothing is known yet.\n") == (told.code, told.out)
-    assert "there was no record at ~/typo.db: a new, empty one was started" in told.err
-    assert "" == herdbook("ls", "--record", str(tmp_path / "typo.db")).err
+    place = ("--record", str(tmp_path / "new.db"))
+    told = herdbook("write", "acme/ci", "tz", TZ, "--why", "w", *place)
+    assert "there was no record at ~/new.db: a new, empty one was started" in told.err
+    assert (0, "") == (herdbook("ls", *place).code, herdbook("ls", *place).err)
+    assert "a new, empty one was started" in herdbook("brief", "acme/ci").err
+
+
+ASKS = {
+    "brief": "acme/ci", "search": "x", "read": "acme/ci tz", "ls": "", "history": "acme/ci tz", "diff": "acme/ci tz",
+    "why": "acme/ci tz", "trace": "r", "status": "", "box": "ls", "action": "t --session s", "attempt": "success --session s",
+    "outcome": "success --session s", "attest": "r --exit-code 0", "revise": "r failure --why w",
+}  # fmt: skip
+
+
+def test_every_command_is_tried_on_a_missing_record() -> None:
+    """A new command that asks would go unwatched, and make records."""
+    assert {*ASKS} == {*COMMANDS} - STARTERS - {"doctor"}
+
+
+@pytest.mark.parametrize("name", ASKS)
+@pytest.mark.parametrize("by", ["flag", "environment", "file"])
+def test_asking_makes_no_record_where_one_was_named(name, by, herdbook, tmp_path) -> None:
+    """A mistyped path would become a record in which nothing is known."""
+    home = tmp_path / "home"
+    home.mkdir()
+    env = {"HERDBOOK_HOME": str(home)}
+    flags = ["--record", str(tmp_path / "typo.db")] if by == "flag" else []
+    if by == "environment":
+        env["HERDBOOK_RECORD"] = str(tmp_path / "typo.db")
+    if by == "file":
+        (home / "settings.toml").write_text(f'record = "{tmp_path / "typo.db"}"\n')
+    told = herdbook(name, *ASKS[name].split(), *flags, env=env)
+    assert (4, "", 1) == (told.code, told.out, told.err.count("\n"))
+    assert "there is no record at ~/typo.db" in told.err
+    assert "herdbook init" in told.err
+    assert {"home"} == {each.name for each in tmp_path.iterdir()}
+    assert [] == [each.name for each in home.iterdir() if each.name != "settings.toml"]
+    assert "not_found" == herdbook(name, *ASKS[name].split(), *flags, "--json", env=env).json["error"]["code"]
+
+
+def test_the_way_out_of_a_missing_record_works(herdbook, tmp_path) -> None:
+    """The sentence would name a command that starts another record."""
+    told = herdbook("ls", "--record", str(tmp_path / "my record.db"))
+    assert 0 == herdbook(*shlex.split(told.err.partition("with: herdbook ")[2])).code
+    assert 0 == herdbook("ls", "--record", str(tmp_path / "my record.db")).code
+
+
+@pytest.mark.parametrize("name", sorted({*ASKS} - {"brief", "search", "read"}))
+def test_asking_where_nothing_was_ever_written_leaves_nothing_behind(name, herdbook, tmp_path) -> None:
+    """Looking around would start a record, and the next command would believe that somebody did."""
+    told = herdbook(name, *ASKS[name].split())
+    assert told.code in (0, 4)
+    assert "there is no record yet at ~/.local/share/herdbook/record.db" in told.err
+    assert [] == list(tmp_path.iterdir())
+    assert f"{tempfile.gettempdir()}{os.sep}herdbook" not in told.out
+
+
+@pytest.mark.parametrize("argv", [["brief", "acme/ci"], ["read", "acme/ci", "tz"], ["search", "x"]])
+def test_reading_outside_of_any_run_leaves_nothing_behind(argv, herdbook, tmp_path) -> None:
+    """Looking around would start a record, and the next command would believe that somebody did."""
+    assert herdbook(*argv, "--no-session").code in (0, 4)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("argv", [["action", "pytest"], ["attempt", "failure"], ["outcome", "success"]])
+def test_a_missing_run_is_told_how_to_start_it(argv, herd) -> None:
+    """Whoever tells the first step of a run would be sent to a verb that no command has."""
+    herd("write", "a", "k", "1", "--why", "w")
+    told = herd(*argv, "--session", "my run")
+    assert (4, "") == (told.code, told.out)
+    assert "start it with: herdbook brief PATH --session 'my run'\n" in told.err
+    assert "start_session" not in told.err
+    assert 0 == herd("brief", "acme/ci", "--session", "my run").code
+    assert 0 == herd(*argv, "--session", "my run").code
+
+
+def test_the_task_may_come_with_the_outcome(herd) -> None:
+    """A trace would say that no task was given, although the outcome tells it."""
+    herd("brief", "acme/ci", "--session", "s")
+    herd("outcome", "success", "--session", "s", "--task-input", "make it pass")
+    assert "task: make it pass\n" in herd("trace", "s").out
+    herd("brief", "acme/ci", "--session", "t")
+    assert "task: none was given\n" in herd("trace", "t").out
+
+
+def test_an_agent_that_is_not_kept_is_said(herdbook) -> None:
+    """Whoever writes as an agent but outside of any run would find another author there, without having been told."""
+    for command in ("write", "dead-end"):
+        told = herdbook(command, "acme/ci", command, "1", "--why", "w", "--agent", "scout", "--no-session")
+        assert 0 == told.code
+        assert "warning: scout is not kept as the author" in told.err
+    assert "warning" not in herdbook("write", "acme/ci", "k", "1", "--why", "w", "--agent", "scout").err
+    assert "warning" not in herdbook("write", "acme/ci", "l", "1", "--why", "w", "--no-session").err
+
+
+def test_a_failed_attempt_is_no_success(herd) -> None:
+    """The charge of a failed try would read as a success that moved nothing."""
+    herd("write", "acme/ci", "tz", TZ, "--why", "w", "--session", "monday")
+    herd("brief", "acme/ci", "--session", "tuesday")
+    herd("attempt", "failure", "--session", "tuesday", "--used", "tz")
+    outcome = herd("outcome", "success", "--session", "tuesday", "--ref", "r", "--used", "tz")
+    for told in (outcome, herd("why", "acme/ci", "tz"), herd("trace", "r")):
+        charged = [line for line in told.out.splitlines() if "failed attempt, charged" in line]
+        assert 1 == len(charged), told.out
+        assert not {"×1.000", "success r", "attempt,  attempt"} & {*charged[0].split("  ")}
+        assert "×1.000" not in told.out
+
+
+def test_a_dead_end_says_its_own_confidence(said) -> None:
+    """The help would name two defaults, and nobody could know which holds."""
+    told = said("dead-end", "--help").out
+    assert ("from 0 to 1 (0.8)", False) == (told[told.find("from 0 to 1") :][:17], "0.5" in told)
+    assert "from 0 to 1 (0.5)" in said("write", "--help").out
+
+
+def test_init_does_not_point_at_a_key_that_is_gone(herdbook, tmp_path) -> None:
+    """Whoever lost the key would be told to copy it."""
+    herdbook("init")
+    (tmp_path / ".local/share/herdbook/seal.key").unlink()
+    told = herdbook("init")
+    assert 0 == told.code
+    assert "Its seal key is at" not in told.out
+    assert "Its seal key is missing: put it back at ~/.local/share/herdbook/seal.key" in told.out
+    assert herdbook("init", "--json").json["seal_key_missing"] is True
+
+
+def test_the_next_page_is_the_same_list(herdbook, tmp_path) -> None:
+    """The command for the next page would look into another record, or show more at a time."""
+    place = ("--record", str(tmp_path / "my record.db"))
+    for path in ("a/1", "a/2", "a/3"):
+        herdbook("write", path, "k", "1", "--why", "w", "--no-session", *place)
+    first = herdbook("ls", "a", "--limit", "1", *place)
+    assert "a/1" == first.out.splitlines()[0]
+    assert "there is more" not in first.out
+    second = herdbook(*shlex.split(first.err.partition("there is more: herdbook ")[2]))
+    assert ("a/2", 2) == (second.out.splitlines()[0], len(second.out.splitlines()))
+    assert "--limit 1 --after" in second.err
 
 
 def test_init_can_be_repeated(herdbook, tmp_path) -> None:

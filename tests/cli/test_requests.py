@@ -88,7 +88,7 @@ def test_a_fresh_run_is_begun_and_named(door, said) -> None:
     told = said("read", "a", "k", "--agent", "scout")
     assert {"agent": "scout", "entity": "a"} == door.fields("start_session")
     assert "s_fresh" == door.fields("read")["session"]
-    assert "herdbook outcome success --session s_fresh --task-input" in told.out
+    assert "herdbook outcome success --session s_fresh --task-input" in told.err
 
 
 def test_a_run_of_another_agent_is_joined_unless_somebody_said_who_asks(door, said) -> None:
@@ -133,7 +133,7 @@ def test_the_nearest_word_says_which_record(environment, argv, expected, door, s
     monkeypatch.setattr(command, "open_door", open_door)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert 0 == said("history", "a", "k", *argv).code
+    assert 0 == said("write", "a", "k", "1", *argv).code
     assert expected == (seen[0].url or str(seen[0].record))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -84,6 +85,11 @@ def test_a_session_of_its_own_is_said(peer: Peer, run: Commands) -> None:
         (["write", "a", "k", "-1"], "write", {"value": -1}),
         (["write", "a", "k", "null"], "write", {"value": None}),
         (["dead-end", "a", "k", "no", "--why", "failed"], "write", {"worked": False, "kind": "experience", "confidence": 0.8}),
+        (
+            ["attempt", "failure", "--used", "a", "b", "--note", "n"],
+            "attempt",
+            {"result": "failure", "used": ["a", "b"], "note": "n"},
+        ),
         (["action", "suite", "--args", "[1]", "--ok", "false"], "record_action", {"tool": "suite", "args": [1], "ok": False}),
         (
             ["outcome", "success", "--used", "a", "b", "--ref", "r"],
@@ -97,6 +103,13 @@ def test_commands(peer: Peer, run: Commands, arguments: list[str], verb: str, ex
     answer = run(*arguments, peer=peer, HERDBOOK_SESSION="s_1")
     assert (0, "") == (answer.returncode, answer.stderr)
     assert expected == {name: peer.fields(verb).get(name) for name in expected}
+
+
+def test_the_run_may_be_named_on_the_line(peer: Peer, run: Commands) -> None:
+    """Every command of a run would need a variable set before it, and one that is set could not be overruled."""
+    answer = run("brief", "a", "--session", "monday", peer=peer, HERDBOOK_SESSION="s_1")
+    assert (0, "") == (answer.returncode, answer.stderr)
+    assert "monday" == peer.fields("start_session")["session"] == peer.fields("brief")["session"]
 
 
 def test_a_value_may_come_from_standard_input(peer: Peer, run: Commands) -> None:
@@ -120,6 +133,14 @@ def test_usage_is_two(run: Commands, arguments: list[str]) -> None:
     answer = run(*arguments)
     assert 2 == answer.returncode
     assert "Traceback" not in answer.stderr
+
+
+def test_what_is_not_there_is_refused_too(peer: Peer, run: Commands) -> None:
+    """A missing entry would look like an outage; the help says which code it is."""
+    peer.refuse["k"] = {"code": "not_found", "message": "there is no entry", "retry": False}
+    answer = run("read", "a", "k", peer=peer, HERDBOOK_SESSION="s_1")
+    assert (1, True) == (answer.returncode, sentence(answer.stderr))
+    assert "1 refused or not found" in run("--help").stdout
 
 
 def test_refused_is_one(peer: Peer, run: Commands) -> None:
@@ -225,6 +246,25 @@ def test_help_names_every_command(run: Commands) -> None:
     answer = run("--help")
     assert 0 == answer.returncode
     assert [] == [name for name in herdbook.client.COMMANDS if name not in answer.stdout]
+
+
+def test_help_says_where_the_record_is_and_who_asks(run: Commands) -> None:
+    """Whoever has only this file could not find out how to reach a record with it."""
+    told = run("--help").stdout
+    names = {*re.findall(r"HERDBOOK_[A-Z]+", Path(FILE).read_text())}
+    assert [] == [name for name in sorted(names) if not re.search(rf"^  {name} ", told, re.MULTILINE)]
+    assert [] == [
+        word for word in (herdbook.client.URL_DEFAULT, "--session NAME", "example: python3 client.py ") if word not in told
+    ]
+
+
+@pytest.mark.parametrize("name", herdbook.client.COMMANDS)
+def test_every_argument_is_explained(run: Commands, name: str) -> None:
+    """An option would be a word without a meaning."""
+    told = run(name, "--help", COLUMNS="200").stdout.partition("environment:")[0]
+    arguments = re.findall(r"^  (\S.*(?:\n {8,}.*)*)", told, re.MULTILINE)
+    assert 2 <= len(arguments)
+    assert [] == [each for each in arguments if not re.search(r"\s{2,}\S", each)]
 
 
 def test_it_is_python_3_8() -> None:

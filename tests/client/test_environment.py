@@ -71,7 +71,8 @@ def test_an_env_that_is_no_object_is_said(env: object) -> None:
     "name",
     ["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME",
      "BASH_ENV", "ENV", "NODE_OPTIONS", "IFS", "BASH_FUNC_x", "PERL5OPT", "RUBYOPT", "GIT_SSH_COMMAND", "JAVA_TOOL_OPTIONS",
-     "_JAVA_OPTIONS", "HTTPS_PROXY", "https_proxy", "Path", "PIP_INDEX_URL", "SSL_CERT_FILE", "HERDBOOK_URL", "PROMPT_COMMAND"],
+     "_JAVA_OPTIONS", "HTTPS_PROXY", "https_proxy", "Path", "PIP_INDEX_URL", "SSL_CERT_FILE", "HERDBOOK_URL", "PROMPT_COMMAND",
+     "DOTNET_STARTUP_HOOKS", "RUSTC_WRAPPER", "GOFLAGS", "MAKEFILES", "JAVA_OPTS", "GRADLE_OPTS", "ZDOTDIR", "KUBECONFIG"],
 )  # fmt: skip
 def test_what_could_run_code_needs_a_name(name: str) -> None:
     """An entry could make the next command load somebody's library."""

@@ -76,10 +76,9 @@ def test_every_method_sends_what_its_verb_takes() -> None:
 
 def test_every_verb_has_a_method() -> None:
     """A verb of the service could not be used from a box."""
-    names = {"record_action": "action", "record_context": "context"}
     types = [one for one in vars(requests).values() if isinstance(one, type) and issubclass(one, requests.Request)]
     verbs = {re.sub(r"(?<!^)([A-Z])", r"_\1", one.__name__).lower() for one in types} - {"request"}
-    assert [] == [verb for verb in sorted(verbs) if not callable(getattr(Client, names.get(verb, verb), None))]
+    assert [] == [verb for verb in sorted(verbs) if not callable(getattr(Client, verb, None))]
     assert 22 <= len(verbs)
 
 
@@ -233,6 +232,44 @@ def test_an_outcome_names_the_task(peer: Peer, make_client: Clients) -> None:
     assert "asked in the briefing" == peer.fields("commit_outcome")["task_input"]
     briefed.commit_outcome("success", task_input="said at the end")
     assert "said at the end" == peer.fields("commit_outcome")["task_input"]
+
+
+@pytest.mark.parametrize(
+    "say, sent",
+    [
+        (lambda run: run.commit_outcome("success"), {"type": "success"}),
+        (lambda run: run.commit_outcome("success", ref="build-17"), {"ref": "build-17", "type": "success"}),
+        (lambda run: run.commit_outcome("build-17", "success", task_input="t"), {"ref": "build-17", "type": "success"}),
+        (lambda run: run.commit_outcome("build-17", type="success"), {"ref": "build-17", "type": "success"}),
+        (lambda run: run.commit_outcome(ref="build-17", type="success"), {"ref": "build-17", "type": "success"}),
+        (lambda run: run.commit_outcome(""), {"type": ""}),
+    ],
+)
+def test_an_outcome_may_be_said_in_each_form(
+    say: Callable[[Client], Any], sent: dict[str, str], peer: Peer, make_client: Clients
+) -> None:
+    """The documented call would fail, or a ref be taken for a type."""
+    say(make_client(url=peer.url))
+    assert sent == {name: peer.fields("commit_outcome").get(name) for name in sent}
+    assert peer.fields("commit_outcome")["ref"]
+
+
+@pytest.mark.parametrize("said, more", [((), {}), ((), {"ref": "r"}), (("a", "b", "c"), {}), (("a", "b"), {"ref": "r"})])
+def test_an_outcome_that_says_too_much_or_too_little_is_a_mistake(said: tuple[str, ...], more: dict[str, str]) -> None:
+    """Half of what was said would be dropped without a word."""
+    transport = Recorder()
+    with pytest.raises(TypeError, match="a ref and a type"):
+        Client(transport).commit_outcome(*said, **more)
+    assert [] == transport.calls
+
+
+def test_steps_go_by_the_name_of_their_verb_too(peer: Peer, make_client: Clients) -> None:
+    """Whoever knows the verbs from REST would have to learn other names here."""
+    client = make_client(url=peer.url)
+    client.record_action("pytest", ok=True)
+    client.record_context("README", "read me")
+    assert ["start_session", "record_action", "record_context"] == peer.verbs
+    assert ("pytest", "README") == (peer.fields("record_action")["tool"], peer.fields("record_context")["name"])
 
 
 def test_what_was_used_may_come_straight_from_the_briefing(peer: Peer, make_client: Clients) -> None:

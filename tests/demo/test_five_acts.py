@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from herdbook.boxes.providers import by_name
+from herdbook.surfaces.demo.command import FLOAT_DIGITS
 from tests.demo.wiring import Told, wired
 
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
@@ -141,7 +142,7 @@ def test_what_is_left_is_the_record(told: Told, home: Path) -> None:
             (one["version"], one["why"]) for one in versions
         ]
         claims = {
-            (key, tuple(claim["versions"])): (claim["initial"], claim["confidence"])
+            (key, tuple(claim["versions"])): (claim["initial"], round(claim["confidence"], FLOAT_DIGITS))
             for key in ("rounding-mode", "retry-budget")
             for claim in book.why(told.json["entity"], key)["claims"]
         }

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from docs import generate
+from herdbook import client
 from herdbook.base import settings
+from herdbook.service import requests
+from herdbook.service.opening import open_service
 from herdbook.service.verbs import VERBS
+from herdbook.surfaces.rest import auth
 from herdbook.surfaces.rest.metrics import Metrics
 from tests.docs import pages
 from tests.tidy import tree
@@ -75,3 +84,73 @@ def test_every_metric_has_a_row_and_every_row_a_metric() -> None:
 def test_every_other_route_is_described(route: str) -> None:
     """A route beside the verbs would be known only to those who read the code."""
     assert f"`GET {route}`" in pages.text_of("docs/reference/verbs.md")
+
+
+def names_of_verbs() -> list[list[str]]:
+    """The rows of the table that says what each verb is called where."""
+    section = pages.text_of("docs/reference/verbs.md").partition("## One verb, four names")[2].partition("\n## ")[0]
+    return [line.split("|")[1:-1] for line in section.splitlines() if line.startswith(("| `", "| none"))]
+
+
+def public_methods() -> set[str]:
+    members = inspect.getmembers(client.Client, inspect.isfunction)
+    return {name for name, _ in members if not name.startswith("_")} - {"send", "catch_up"}
+
+
+def test_the_table_of_names_is_whole() -> None:
+    """A reader who knows a verb by one name would not find it under another."""
+    verbs, methods, commands, in_boxes = [" ".join(column) for column in zip(*names_of_verbs(), strict=True)]
+    assert sorted(VERBS) == sorted(re.findall(r"`(\w+)`", verbs))
+    assert public_methods() - {"call"} == set(re.findall(r"`(\w+)\(\)`", methods))
+    assert set(generate.commands()) - {"init", "demo", "serve"} == set(re.findall(r"`herdbook ([\w-]+)", commands))
+    assert sorted(client.COMMANDS) == sorted(re.findall(r"`([\w-]+)`", in_boxes))
+
+
+def test_every_method_and_argument_is_described() -> None:
+    """A method or an argument without a row would be found only by those who read the client."""
+    text = pages.text_of("docs/reference/python.md")
+    shown = {(name, word) for name, rest in re.findall(r"`(\w+)(\([^`]*\))`", text) for word in ["", *re.findall(r"\w+", rest)]}
+    there = {(name, word) for name in public_methods() for word in ["", *arguments_of(getattr(client.Client, name))]}
+    assert set() == there - shown
+    assert set(re.findall(r"`(\w+)`", text)) >= arguments_of(client.Client)
+
+
+def arguments_of(function: Any) -> set[str]:
+    """Those that have a name a caller can use."""
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {name for name, each in inspect.signature(function).parameters.items() if each.kind not in variable} - {"self"}
+
+
+@pytest.mark.parametrize("name", ["Number", "Positive", "Page", "Tokens", "Lease", "ExitCode"])
+def test_every_type_is_defined(name: str) -> None:
+    """A field's type would be a word that is explained nowhere."""
+    bounds = get_args(getattr(requests, name))[1]
+    assert f"| {name} | a whole number from {bounds.ge} to {bounds.le}" in pages.text_of("docs/reference/verbs.md")
+
+
+def examples_by_hand() -> Iterator[tuple[str, Any, Any]]:
+    """(verb, body, answer) of each `curl` and the answer shown after it."""
+    text = pages.text_of("docs/reference/verbs.md")
+    for verb, body, answer in re.findall(r"/v1/(\w+) -H [^{]*-d '(.+?)'\n```\n\n```json\n(.+?)```", text, re.DOTALL):
+        yield verb, json.loads(body), json.loads(answer)
+
+
+def test_examples_by_hand_answer_what_is_shown(tmp_path: Path) -> None:
+    """A reader who sends what is shown would get something else."""
+    service = open_service(settings.load({"HERDBOOK_HOME": str(tmp_path)}))
+    caller = auth.door(None, identity="you", on_unix=False).admit({b"host": b"localhost"})
+    shown = list(examples_by_hand())
+    assert ["write", "start_session", "brief", "commit_outcome"] == [verb for verb, _, _ in shown]
+    for verb, body, answer in shown:
+        assert plain(answer) == plain(service.perform(caller, verb, body))
+    service.close()
+
+
+def plain(answer: Any) -> Any:
+    """Without times and what depends on them, and with no more than the beginning of the text."""
+    if isinstance(answer, list):
+        return [plain(each) for each in answer]
+    if not isinstance(answer, dict):
+        return answer
+    cut = {"at": None, "started_at": None, "effective_confidence": None, "markdown": None, "tokens": None}
+    return {name: cut.get(name, plain(value)) for name, value in answer.items()}

@@ -79,6 +79,8 @@ class FakeRecord:
         }
         for name, given in more.items():
             (plain if name in plain else trusted)[name] = given
+        if trusted["standing_id"] is None and (trusted["observed"] or trusted["corroborated"]):
+            trusted["standing_id"] = version_id
         version = Version(
             id=version_id,
             entry_id=version_id,
@@ -113,6 +115,10 @@ class FakeRecord:
 
     def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]:
         return {version_id: self.trust[version_id] for version_id in version_ids}
+
+    def stood_before(self, tenant: int, version_ids: Sequence[int]) -> dict[int, int]:
+        self.count("stood_before")
+        return {}
 
     def versions(self, tenant: int, ids: Sequence[int]) -> dict[int, Version | HerdbookError]:
         self.count("versions")

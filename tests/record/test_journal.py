@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -286,3 +287,12 @@ def test_a_line_comes_back_as_it_went(exposure: Exposure) -> None:
 def test_no_line_makes_the_reader_fail(line: bytes) -> None:
     """Some garbage would stop every write."""
     assert journal.parsed(line) is None or len(journal.parsed(line) or ()) == 9
+
+
+def test_two_processes_never_take_one_id_for_two_reads(book: Book, reader: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the clock was set back, a read of one would pass for a read of the other, and be dropped."""
+    now = time.time_ns()
+    monkeypatch.setattr("time.time_ns", lambda: now - 60_000_000_000)
+    for _ in range(4):
+        person(book.open()).read("a", session="s")
+    assert 4 == len(reads(reader))

@@ -163,3 +163,24 @@ def test_another_writers_lock_is_waited_for(ann: Desk, raw: sqlite3.Connection) 
     raw.execute("COMMIT")
     writer.join(20)
     assert [1] == answers
+
+
+def test_two_names_of_one_file_are_one_record(ann: Desk, path: Path) -> None:
+    """Through a link beside it, the record would have a second lock and a second journal, and lose reads and writes."""
+    ann.begin("s")
+    ann.write("a", 1)
+    alias = path.with_name("alias.db")
+    alias.symlink_to(path)
+    with closing(sqlite_book(alias).open()) as other:
+        person(other).read("a", session="s")
+        assert not alias.with_name("alias.db.lock").exists()
+    assert ["read"] == [read["how"] for read in ann.do("trace", ref="s")["reads"]]
+
+
+def test_a_foreign_file_gets_no_lock_file_beside_it(tmp_path: Path) -> None:
+    """A mistyped --record would leave a lock file that another program takes for its own."""
+    foreign = tmp_path / "passwd"
+    foreign.write_text("root:x:0:0\n" * 100)
+    with pytest.raises(Broken):
+        SqliteStore(foreign)
+    assert ["passwd"] == sorted(os.listdir(tmp_path))

@@ -31,6 +31,7 @@ from tests.rest.serving import open_service
 parser = argparse.ArgumentParser()
 command.add_arguments(parser)
 parser.add_argument("--folder", type=Path)
+parser.add_argument("--json", action="store_true")
 args = parser.parse_args()
 service = open_service(args.folder)
 try:
@@ -74,6 +75,18 @@ def test_it_says_where_it_is_and_stops_when_asked(tmp_path: Path) -> None:
     service = open_service(tmp_path)
     assert 1 == service.perform(local_caller("tester"), "read", ENTRY)["value"]
     service.close()
+
+
+def test_a_script_may_have_its_line_as_json(tmp_path: Path) -> None:
+    """A script that asked for JSON would have to take a sentence apart."""
+    with process(tmp_path, "--port", "0", "--json") as (running, line):
+        found = json.loads(line)
+        assert ["url"] == list(found)
+        transport = HttpTransport(found["url"])
+        assert "schema" in transport.call("status", {})
+        transport.close()
+        running.send_signal(signal.SIGTERM)
+        assert ("", "") == running.communicate(timeout=30)
 
 
 def test_an_interrupt_stops_it_too(tmp_path: Path) -> None:
@@ -120,6 +133,22 @@ def test_listening_openly_without_a_key_is_refused(service: Service, host: str) 
     with pytest.raises((Forbidden, InvalidRequest)) as refused:
         command.run(arguments("--host", host, "--port", "0"), service, key=None, identity="tester")
     assert host == "*" or "--key-file" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        (["--host", "0.0.0.0"], "herdbook serve --host 0.0.0.0 --key-file herdbook.key"),
+        (["--host", "0.0.0.0", "--port", "9000"], "herdbook serve --host 0.0.0.0 --port 9000 --key-file herdbook.key"),
+    ],
+)
+@pytest.mark.parametrize("key", [None, "secret"])
+def test_the_remedy_serves_where_it_was_meant(service: Service, given: list[str], expected: str, key: str | None) -> None:
+    """Whoever follows the advice would end with a server that nobody else can reach."""
+    free = arguments(*given)
+    with pytest.raises((Forbidden, InvalidRequest)) as refused:
+        command.run(free, service, key=key, identity="tester")
+    assert refused.value.message.endswith(expected)
 
 
 def test_a_short_key_is_refused(service: Service) -> None:

@@ -114,6 +114,12 @@ def test_every_error_code_is_described() -> None:
     assert [] == [code for code in codes if f"`{code}`" not in described]
 
 
+def test_refusals_of_this_process_do_not_change_it() -> None:
+    """The description would depend on what the process that serves it has been through."""
+    type("Forbidden", (errors.Forbidden,), {"__module__": errors.__name__})
+    assert DOCUMENT == json.loads(openapi.document())
+
+
 def is_error(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, HerdbookError)
 

@@ -34,7 +34,7 @@ class HerdbookError(Exception):
     def __init__(self, message: str = "", **details: Any) -> None:
         self.message = clipped(message or (type(self).__doc__ or "").strip())
         self.details = details
-        super().__init__(self.message)
+        Exception.__init__(self, self.message)  # not the next class: one in process is also the client's own
 
     def as_dict(self) -> dict[str, Any]:
         """The one error shape: `{"error": {"code", "message", "retry", ...details}}`."""

@@ -12,6 +12,7 @@ from herdbook.base.errors import InvalidText, TooLarge
 # Cf holds the bidirectional overrides and zero-width characters that make two different names look alike.
 REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 JOINERS = frozenset("\u200c\u200d")  # Cf, but letters of Persian and Indic words and parts of emoji
+NORMALISED_MAX = 4  # NFC makes a name at most this much shorter, but for names made of marks alone
 REFUSED_IN_PROSE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # controls but for tab and line ends
 
 
@@ -46,6 +47,8 @@ def name(text: object, *, what: str, chars_max: int = limits.NAME_CHARS_MAX) -> 
         if not text.isprintable():
             raise InvalidText(f"the {what} {text!r} holds a control character: send printable text")
     else:
+        if len(text) > chars_max * NORMALISED_MAX:  # normalising takes the square of a long run of combining marks
+            raise TooLarge(f"the {what} has {len(text)} characters, the limit is {chars_max}")
         text = unicodedata.normalize("NFC", text)
         refuse_unprintable(text, what=what)
     if not text.strip():

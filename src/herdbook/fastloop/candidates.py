@@ -118,7 +118,12 @@ def gather(record: Record, tenant: int, paths: Sequence[str], *, now: int) -> Ga
     if older:
         enough = {row[5] for row in gathered.rows if acts(row[6])}  # current versions that stand need none beside them
         older = {version_id: current_id for version_id, current_id in older.items() if current_id not in enough}
-        add_standing(record.trust_of(tenant, list(older)), older, versions, gathered, now=now)
+        trusts = record.trust_of(tenant, list(older))
+        add_standing(trusts, older, versions, gathered, now=now)
+        earlier = before_those(record, tenant, trusts, older)
+        if earlier:
+            versions |= record.versions(tenant, list(earlier))
+            add_standing(record.trust_of(tenant, list(earlier)), earlier, versions, gathered, now=now)
     set_shadowed_aside(gathered, paths[0])
     return gathered
 
@@ -129,7 +134,7 @@ def judge(
     """Give each head's version its place. This runs for every entry of a path, so it does as little as it can for each."""
     keep, half_lives, tiers = gathered.rows.append, BASE_MICROSECONDS, TIERS
     for row in heads:
-        version_id, _, confidence, moves, recalls, observed, corroborated, failed_since, affirmed_at = row
+        version_id, standing_id, confidence, moves, recalls, observed, corroborated, failed_since, affirmed_at = row
         version = versions[version_id]
         if isinstance(version, HerdbookError):
             gathered.refused.append(version)
@@ -145,6 +150,8 @@ def judge(
             half_life = half_lives[kind] * (1.0 + log1p(recalls))
             effective *= 0.5 ** ((now - at) / (half_life * OUTCOME_FACTOR if moves else half_life))
         name = standing_of(observed, corroborated, failed_since) if observed or corroborated or failed_since else "unproven"
+        if (name == "observed" or name == "corroborated") and (standing_id is None or version_id > standing_id):
+            name = "unproven"  # as `trust.earned` says it, without the call
         if effective < floor and name == "unproven":
             gathered.faded.append(version)
             continue
@@ -165,6 +172,13 @@ def add_standing(trusts: dict[int, Head], older: dict[int, int], versions: Versi
         newer[version_id] = None if isinstance(current, HerdbookError) else current.number
     standing_still = [head_row(trust) for trust in trusts.values() if acts(standing(trust))]
     judge(standing_still, versions, gathered, now=now, floor=FLOOR, newer=newer)
+
+
+def before_those(record: Record, tenant: int, trusts: dict[int, Head], older: dict[int, int]) -> dict[int, int]:
+    """Where what stood last has failed since: what stood before it and still does, for the same current versions."""
+    fallen = [version_id for version_id, trust in trusts.items() if not acts(standing(trust))]
+    found = record.stood_before(tenant, fallen) if fallen else {}
+    return {before: older[version_id] for version_id, before in found.items()}
 
 
 def set_shadowed_aside(gathered: Gathered, path: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from herdbook.record.types import Version
 
+NORMALISED_CHARS: Final = 1024  # a character torn at a border is at worst not found by its whole form
 TOKEN_CHARS_MAX: Final = 64  # longer runs are data; their beginning is enough to find them
 KEY_WEIGHT: Final = 2  # a word in the key counts as if it were said twice
 
@@ -66,7 +67,7 @@ BREAKS: Final = Breaks()
 def tokenize(text: str) -> list[str]:
     """Every token of the text, in order, repeated as often as it is said."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        text = normalised(text)
     found: list[str] = []
     for chunk in text.translate(BREAKS).split():
         if chunk.isalpha() and chunk.isascii() and (chunk.islower() or chunk.istitle()):
@@ -164,4 +165,10 @@ def strings_of(value: Any) -> Iterator[str]:
 
 def folded(text: str) -> str:
     """The form in which parts of words are compared, where no token matches."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    return text.casefold() if text.isascii() else normalised(text).casefold()
+
+
+def normalised(text: str) -> str:
+    """NFKC in pieces: a long run of combining marks costs the square of its length, and anybody may write one."""
+    pieces = [text[start : start + NORMALISED_CHARS] for start in range(0, len(text), NORMALISED_CHARS)]
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)

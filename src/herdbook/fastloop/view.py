@@ -11,7 +11,7 @@ from typing import Any
 
 from herdbook.base.clock import MICROSECONDS_PER_DAY, iso
 from herdbook.fastloop.decay import effective_now
-from herdbook.record.trust import acts, evidence, standing
+from herdbook.record.trust import acts, earned, evidence, standing
 from herdbook.record.types import Head, Version
 
 EntryView = dict[str, Any]
@@ -23,7 +23,7 @@ parse = json.JSONDecoder().raw_decode  # canonical JSON has nothing around it to
 def entry_view(version: Version, head: Head, *, now: int, base: float) -> EntryView:
     """The one shape of an entry in answers. `base` is the success rate of its path, which evidence is measured against."""
     expires_at, affirmed_at = version.expires_at, head.affirmed_at
-    stands = standing(head, expired=expires_at is not None and expires_at <= now)
+    stands = earned(standing(head, expired=expires_at is not None and expires_at <= now), version.id, head.standing_id)
     at = version.at
     effective_age = now - (at if affirmed_at is None or affirmed_at < at else affirmed_at)  # a re-affirmed claim is young again
     effective = effective_now(head.confidence, effective_age, version.kind, head.recalls, head.moves)

@@ -73,9 +73,10 @@ def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
     causes = tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps([row[10] for row in rows])})
     named = {cause[0]: cause for cause in causes}
     counted = {named[row[10]][3] for row in rows if row[7] and row[6] != "attempt"}  # paths whose base rate knows this outcome
+    failed = {(row[8], row[9]) for row in rows if row[6] == "used" and not row[11]}  # one run that fails is one failure
     for row in rows:
-        how, given, _, _, version, result, nth = row[6:]
-        if how not in credit.WEIGHTS:
+        how, given, entry, claim, version, result, nth = row[6:]
+        if how not in credit.WEIGHTS or (how == "attempt" and (entry, claim) in failed):
             continue
         path, applies_when = named[version][3], named[version][8]
         due = credit.weight(how, applies_when=applies_when, observed=observed)
@@ -95,23 +96,27 @@ def follow_revision(tx: Transaction, tenant: int, outcome: Outcome, *, now: bool
     attested = tx.rows("attestations_of", {"tenant": tenant, "outcome": outcome.id})
     first = next((row for row in attested if row[4] == "success"), None)
     if first is not None:
-        wrote_max = wrote_by(tx, tenant, outcome.session, first[7])
-        give_standing(tx, tenant, outcome, sign=1 if now else -1, wrote_max=wrote_max)
+        give_standing(tx, tenant, outcome, sign=1 if now else -1)
 
 
-def wrote_by(tx: Transaction, tenant: int, session: str, attestation_seal: bytes) -> int:
-    """How many versions a session had written when it was attested, by its trace: nobody vouched for what came later."""
-    links = (json.loads(row[1]) for row in tx.rows("traces_of", {"tenant": tenant, "session": session}))
-    return next(int(link["writes"]) for link in links if link["seal"] == attestation_seal.hex())
+def run_by_then(tx: Transaction, tenant: int, outcome: Outcome) -> dict[str, Any]:
+    """What a session had come to when it told its outcome, by its trace: nobody vouches for what comes later."""
+    links = (json.loads(row[1]) for row in tx.rows("traces_of", {"tenant": tenant, "session": outcome.session}))
+    return next(link for link in links if link["seal"] == outcome.seal.hex())
 
 
-def give_standing(
-    tx: Transaction, tenant: int, outcome: Outcome, *, sign: int, wrote_max: int | None = None
-) -> list[dict[str, Any]]:
-    """Add (or take) one observation of what the session wrote, one corroboration of what it used of others'."""
-    wrote = tx.rows("writes_of", {"tenant": tenant, "session": outcome.session, "writes": 0})[:wrote_max]
+def give_standing(tx: Transaction, tenant: int, outcome: Outcome, *, sign: int) -> list[dict[str, Any]]:
+    """Add (or take) one observation of what the session wrote, one corroboration of what it was served of others' and used."""
+    who = {"tenant": tenant, "session": outcome.session}
+    run = run_by_then(tx, tenant, outcome)
+    wrote = tx.rows("writes_of", who | {"writes": 0})[: run["writes"]]
     used = [row[10] for row in tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id}) if row[6] == "used"]
-    others = [row for row in tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps(used)}) if of_another(row, outcome)]
+    served = {(entry, claim) for entry, claim, _, folded in tx.rows("served_claims", who) if folded <= run["reads"]}
+    others = [
+        row
+        for row in tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps(used)})
+        if (row[2], row[1]) in served and of_another(row, outcome)
+    ]
     touched = {row[0] for row in wrote} | {row[0] for row in others}
     before = standings(tx, tenant, touched)
     for rows, earned in ((wrote, (sign, 0)), (others, (0, sign))):

@@ -20,6 +20,7 @@ from herdbook.record.types import Stamp
 
 CLAIM_BYTES = 16  # 2**64 tries to make two claims of an entry share their trust
 YEAR_10000 = 253_402_300_800_000_000  # where four digits end
+TRUSTED_ORIGINS = ("principal", "operator")
 ORIGINS = ("principal", "operator", "agent", "external")  # most trusted first
 
 
@@ -93,11 +94,11 @@ def draft(record: Record, fields: dict[str, Any]) -> Draft:
 
 def supersede(record: Record, tx: Transaction, stamp: Stamp, new: Draft, *, at: int) -> dict[str, Any]:
     """Write the next version of a key, once per request id. Raises VersionConflict where `if_version` is not current."""
-    digest = new.body_digest
+    session = require_session(record, tx, stamp, new.session) if new.session else None
+    digest = seals.digest(new.body_digest, stamp.identity, stamp.box)  # another's request is another request
     before = answers.written(tx, stamp.tenant, new.request_id, digest)
     if before is not None:
         return written(new, Written(*before))
-    session = require_session(record, tx, stamp, new.session) if new.session else None
     path = place(record, tx, stamp.tenant, new.path)
     head = tx.row("head_for_write", {"tenant": stamp.tenant, "path": path, "key": new.key})
     current = head[1] if head else 0
@@ -108,7 +109,7 @@ def supersede(record: Record, tx: Transaction, stamp: Stamp, new: Draft, *, at: 
         answers.keep(tx, stamp.tenant, "write", new.request_id, digest, done)
     else:
         author = session.agent if session else stamp.identity
-        done = append(record, tx, stamp, new, head, path=path, author=author, at=at)
+        done = append(record, tx, stamp, new, head, path=path, author=author, body=digest, at=at)
     return written(new, done)
 
 
@@ -130,16 +131,16 @@ class Written(NamedTuple):
 
 def affirm(tx: Transaction, stamp: Stamp, head: Row, *, path: int, at: int) -> Written:
     """Count and date a claim made again. Its confidence stays: repeating a thing does not make it truer."""
-    entry, number, _, claim, *_ = head
+    entry, number, version, claim, standing_version, *_ = head
     where = {"tenant": stamp.tenant, "path": path, "entry": entry, "claim": claim}
     tx.run("affirm_claim", where | {"at": at})
     row = tx.row("claim_by_digest", where)
     assert row is not None
-    return Written(number, "affirmed", row[1], standing_of(row), at)
+    return Written(number, "affirmed", row[1], trust.earned(standing_of(row), version, standing_version), at)
 
 
 def append(
-    record: Record, tx: Transaction, stamp: Stamp, new: Draft, head: Row | None, *, path: int, author: str, at: int
+    record: Record, tx: Transaction, stamp: Stamp, new: Draft, head: Row | None, *, path: int, author: str, body: bytes, at: int
 ) -> Written:
     """Add a version, and a claim if nobody claimed this before. The head is moved first: it is what serialises writers."""
     tenant = stamp.tenant
@@ -149,10 +150,12 @@ def append(
     where = {"tenant": tenant, "path": path, "entry": entry, "claim": claim}
     claim_row = tx.row("claim_by_digest", where) if head else None
     stated = trust.FRESH_CONFIDENCE if new.stated is None else new.stated
+    # An operator's own words stand with the claim at once; an agent's have to earn it, as any of its words.
+    restates = claim_row is not None and claim_stands(claim_row) and stamp.origin in TRUSTED_ORIGINS
     if head is None:
         tx.run("insert_entry", where | {"key": new.key, "version": version})
     else:
-        stood = version if claim_row and claim_stands(claim_row) else head[4]
+        stood = version if restates else head[4]
         tx.run("supersede_entry", where | {"key": new.key, "number": number, "version": version, "standing": stood})
     if claim_row is None:
         tx.run("insert_claim", where | {"confidence": stated})
@@ -182,8 +185,9 @@ def append(
     seal = record.seal(*version_parts(tenant, fields))
     how = "new" if claim_row is None else "restated" if head and claim == head[3] else "returned"
     confidence, standing = (claim_row[1], standing_of(claim_row)) if claim_row else (stated, "unproven")
+    standing = standing if restates or not trust.acts(standing) else "unproven"
     done = Written(number, how, confidence, standing, at)
-    kept = (new.body_digest, strict_json.ENCODER.encode(done), seal)
+    kept = (body, strict_json.ENCODER.encode(done), seal)
     tx.run("insert_version", (tenant, version, entry, path, new.key, number, claim, *fields[6:], *kept))
     return done
 
@@ -200,6 +204,8 @@ def written(new: Draft, done: Written) -> dict[str, Any]:
         warnings.append(
             f"this claim already has a record at {done.confidence:.4g}: the stated confidence {new.stated:g} was ignored"
         )
+    if new.expires_at is not None and new.expires_at <= done.at:
+        warnings.append("this has expired already: it is kept in the history and not served")
     created = done.how != "affirmed"
     return {
         "entity": new.path,

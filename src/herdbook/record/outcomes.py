@@ -10,7 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from herdbook.base import clock, limits, strict_json, text
-from herdbook.base.errors import Forbidden, InvalidRequest, NotFound, TooLarge, UnknownOutcomeType
+from herdbook.base.errors import Forbidden, InvalidRequest, NotFound, RequestConflict, TooLarge, UnknownOutcomeType
 from herdbook.record import answers, attesting, credit, seals, traces, trust
 from herdbook.record.record import Record
 from herdbook.record.sessions import require_session, resolve_used
@@ -64,11 +64,11 @@ def commit(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
     """Record what happened, once per ref, and move the trust of what the run rests on."""
     ref = text.identifier(fields["ref"], what="outcome ref")
     body = outcome_body(record, fields)
+    session = require_session(record, tx, stamp, fields["session"])
     digest = seals.digest("outcome", fields["session"], *body.values(), json.dumps(fields["used"], sort_keys=True))
     before: dict[str, Any] | None = answers.first(tx, stamp.tenant, "outcome", ref, digest)
     if before is not None:
         return before | {"moved": moves(tx, stamp.tenant, before.pop("outcome"))}
-    session = require_session(record, tx, stamp, fields["session"])
     said = fields | {"observed": body["observed"]}
     causes = find_causes(record, tx, stamp, session, said, success=body["type"] == "success", at=at)
     outcome = insert_outcome(record, tx, stamp, session, ref, body, at=at)
@@ -114,7 +114,7 @@ def find_causes(
     """What this outcome rests on, one version a claim: what was used, or else all that was served; and what failed tries used."""
     if fields["used"] is None:
         rows = tx.rows("served_claims", {"tenant": stamp.tenant, "session": session.id})
-        latest = {(entry, claim): version for entry, claim, version in rows}  # the version of each that was served last
+        latest = {(entry, claim): version for entry, claim, version, _ in rows}  # the version of each that was served last
         wanted = {"served": list(latest.values())}
     else:
         wanted = {"used": resolve_used(record, tx, stamp, session.id, fields["used"])}
@@ -125,7 +125,16 @@ def find_causes(
         for how, versions in wanted.items()
         for cause in load_causes(tx, stamp.tenant, how, versions, observed=observed, result=int(success and how != "attempt"))
     ]
-    return count_once(tx, stamp, found, at=at)
+    return count_once(tx, stamp, charge_once(found), at=at)
+
+
+def charge_once(causes: list[Cause]) -> list[Cause]:
+    """One run that fails is one failure: what it used is not charged again for the attempt that failed within it."""
+    failed = {(cause.entry, cause.claim) for cause in causes if cause.how == "used" and not cause.result}
+    return [
+        cause._replace(credit=0.0) if cause.how == "attempt" and (cause.entry, cause.claim) in failed else cause
+        for cause in causes
+    ]
 
 
 def failed_attempts(tx: Transaction, tenant: int, session: str) -> list[int]:
@@ -250,6 +259,9 @@ def attest(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
     """Vouch for an outcome from outside its box. A claimed success that the exit code contradicts is revised to a failure."""
     result = attested_result(fields["exit_code"], fields["result"])
     outcome = find(record, tx, stamp.tenant, text.identifier(fields["ref"], what="outcome ref"))
+    for whose in ("session", "box"):
+        if fields[whose] is not None and fields[whose] != getattr(outcome, whose):
+            raise RequestConflict(f"the outcome {outcome.ref!r} is of another {whose}: attest the one you saw")
     note = None if fields["note"] is None else text.prose(fields["note"], what="note", chars_max=limits.WHY_CHARS_MAX)
     known = attesting.same_attestation(tx, stamp, outcome, result=result, exit_code=fields["exit_code"], note=note)
     standing: list[dict[str, Any]] = []
@@ -263,6 +275,8 @@ def attest(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
             moved = append_revision(record, tx, stamp, outcome, "failure", why, at=at)["moved"]
     return {
         "ref": outcome.ref,
+        "session": outcome.session,
+        "box": outcome.box,
         "result": result,
         "type": find(record, tx, stamp.tenant, outcome.ref).effective_type,
         "exit_code": fields["exit_code"],

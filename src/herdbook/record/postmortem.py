@@ -63,8 +63,9 @@ def steps_view(record: Record, tenant: int, steps: dict[str, list[Row]]) -> dict
     named |= {version for row in steps["attempts"] for version in json.loads(row[2])}
     texts = record.versions(tenant, named)
     return {
+        "versions": [place(texts, version) for version in sorted(named)],  # what they say, each once
         "reads": [
-            place(texts, row[1])
+            name_of(texts, row[1])
             | {"rank": row[2], "how": row[3], "served": bool(row[4]), "probability": row[5], "at": clock.iso(row[6])}
             for row in steps["reads"]
         ],
@@ -84,7 +85,7 @@ def steps_view(record: Record, tenant: int, steps: dict[str, list[Row]]) -> dict
             {
                 "n": n,
                 "result": result,
-                "used": [place(texts, version) for version in json.loads(used)],
+                "used": [name_of(texts, version) for version in json.loads(used)],
                 "note": note,
                 "at": clock.iso(at),
             }
@@ -94,20 +95,21 @@ def steps_view(record: Record, tenant: int, steps: dict[str, list[Row]]) -> dict
     }
 
 
-def place(texts: dict[int, Any], version: int) -> dict[str, Any]:
-    """Which version of which entry, with what it says; one with a broken seal says only that."""
+def name_of(texts: dict[int, Any], version: int) -> dict[str, Any]:
+    """Which version of which entry; one with a broken seal says only that."""
     found = texts[version]
     if isinstance(found, HerdbookError):
         return {"entity": None, "key": None, "version": None, "refused": found.message}
-    return {
-        "entity": found.path,
-        "key": found.key,
-        "version": found.number,
-        "value": json.loads(found.value_text),
-        "why": found.why,
-        "author": found.author,
-        "written_at": clock.iso(found.at),
-    }
+    return {"entity": found.path, "key": found.key, "version": found.number}
+
+
+def place(texts: dict[int, Any], version: int) -> dict[str, Any]:
+    """The same, with what it says."""
+    found = texts[version]
+    if isinstance(found, HerdbookError):
+        return name_of(texts, version)
+    said = {"value": json.loads(found.value_text), "why": found.why, "author": found.author, "written_at": clock.iso(found.at)}
+    return name_of(texts, version) | said
 
 
 def outcome_view(record: Record, tx: Reader, tenant: int, outcome: Outcome) -> dict[str, Any]:

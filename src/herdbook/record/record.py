@@ -144,6 +144,11 @@ class Record:
         rows = self.store.rows("trust_of", {"tenant": tenant, "versions": json.dumps(list(version_ids))}) if version_ids else []
         return {row[3]: Head._make(row) for row in rows}
 
+    def stood_before(self, tenant: int, version_ids: Sequence[int]) -> dict[int, int]:
+        """For each of these versions, which stood once: the newest before it whose claim stands now, where there is one."""
+        asked = {"tenant": tenant, "versions": json.dumps(list(version_ids)), "contested": trust.CONTESTED_FAILURES}
+        return {row[0]: row[1] for row in self.store.rows("stood_before", asked) if row[1] is not None}
+
     def versions(self, tenant: int, ids: Iterable[int]) -> dict[int, Version | HerdbookError]:
         """These versions, their seals checked when they come from the store; one with a bad seal comes as its error."""
         numbers = list(ids)
@@ -231,7 +236,7 @@ class Record:
 
     def note_reads(self, tenant: int, session: str, shown: Sequence[tuple[int, int, str, bool, float]], *, at: int) -> None:
         """Log exposures (version, rank, how, served, probability) of a session; never waits for a disk."""
-        next_id = self.store.next_id
+        next_id = self.store.next_read_id
         self.store.note_reads(
             [
                 Exposure(tenant, session, next_id(), version, rank, how, int(served), probability, at)

@@ -75,7 +75,7 @@ def require_session(record: Record, reader: Reader | None, stamp: Stamp, name: s
 def owned(session: Session, stamp: Stamp) -> bool:
     """A box reaches its own sessions only; a host or a person those of their identity."""
     if stamp.box is not None:
-        return session.box == stamp.box
+        return (session.box, session.identity) == (stamp.box, stamp.identity)
     return session.identity == stamp.identity
 
 

@@ -106,6 +106,8 @@ def check_chain(record: Record, reader: Reader, tenant: int, session: Session, s
         if not as_said or (record.sealing and not record.holds(seal, "trace", tenant, session.id, nth, digest, at)):
             return f"broken at link {nth}"
         before, event_before = seal, event
+    if row_seals - {event_of(text)["seal"] for _, text, _, _, _ in links}:
+        return "broken: an outcome, attestation or revision has no link"
     if not links:
         return "none"
     return "verified" if record.sealing else "unverified"

@@ -74,6 +74,14 @@ def standing_of(observed: int, corroborated: int, failed_since: float) -> str:
     return "observed" if observed > 0 else "unproven"
 
 
+def earned(name: str, version: int, standing_version: int | None) -> str:
+    """A version's own standing: a newer version that says the same for another reason has still to earn what its claim did.
+
+    Otherwise a box could put words of its own, or an expiry, under a trust that others earned.
+    """
+    return "unproven" if acts(name) and (standing_version is None or version > standing_version) else name
+
+
 def acts(standing_name: str) -> bool:
     """Whether a claim belongs to the acting set: observed or better."""
     return standing_name in ("observed", "corroborated")

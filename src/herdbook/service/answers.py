@@ -222,6 +222,8 @@ class StandingChanged(TypedDict):
 
 class Attested(TypedDict):
     ref: str
+    session: str
+    box: str | None
     result: str
     type: str
     exit_code: int | None
@@ -255,6 +257,7 @@ class TraceAnswer(TypedDict):
     entity: str | None
     started_at: str
     ended_at: str | None
+    versions: list[dict[str, Any]]  # what was read and used, in full, each once
     reads: list[dict[str, Any]]
     contexts: list[dict[str, Any]]
     actions: list[dict[str, Any]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from herdbook.base import strict_json, text
@@ -27,7 +28,10 @@ def brief(service: Service, caller: Caller, request: requests.Brief) -> dict[str
     """What is known about this entity path, for this task, best first, within a token budget."""
     session = tracked_session(service, caller, request.session)
     briefed = service.briefer.brief(caller.tenant, request, now=service.clock.now())
-    shown = [(e.version_id, e.rank, e.how, e.served, e.probability) for e in briefed.exposures]
+    # What stands is logged after the newer version it is served beside: a plain key in `used` means the one logged last.
+    beside = {entry["rank"] for entry in briefed.answer["entries"] if entry.get("instead_of") is not None}
+    exposures = sorted(briefed.exposures, key=lambda exposure: exposure.rank in beside)
+    shown = [(e.version_id, e.rank, e.how, e.served, e.probability) for e in exposures]
     note(service, caller, session, shown)
     return briefed.answer | {"tracked": session is not None}
 
@@ -57,15 +61,24 @@ def read(service: Service, caller: Caller, request: requests.Read) -> dict[str, 
     answer["tracked"] = session is not None
     answer["beside"] = None
     shown = [(asked.id, 1, "read", True, 1.0)]
-    if head.standing_id not in (None, head.version_id) and request.version is None and not trust.acts(answer["standing"]):
-        standing = record.version(tenant, head.standing_id)
-        beside = entry_view(standing, record.trust_of(tenant, [standing.id])[standing.id], now=now, base=base)
-        if beside["acting"]:  # it may be contested or expired by now
-            answer["beside"] = beside
-            shown.append((standing.id, 2, "read", True, 1.0))
+    if head.standing_id not in (None, head.version_id) and request.version is None and not answer["acting"]:
+        beside = standing_beside(service, tenant, head.standing_id, now=now, base=base)
+        if beside is not None:
+            answer["beside"], number = beside
+            shown.append((number, 2, "read", True, 1.0))
     if session is not None:
         record.note_reads(tenant, session, shown, at=now)
     return answer
+
+
+def standing_beside(service: Service, tenant: int, pointer: int, *, now: int, base: float) -> tuple[dict[str, Any], int] | None:
+    """The last version that stands, or where it has failed or expired since, the one before it that still does."""
+    record = service.record
+    for number in (pointer, *record.stood_before(tenant, [pointer]).values()):
+        view = entry_view(record.version(tenant, number), record.trust_of(tenant, [number])[number], now=now, base=base)
+        if view["acting"]:
+            return view, number
+    return None
 
 
 def history(service: Service, caller: Caller, request: requests.History) -> dict[str, Any]:
@@ -111,7 +124,12 @@ def list_entries(service: Service, caller: Caller, request: requests.List) -> di
             said["refused"] = version.message
         else:
             said |= {"version": version.number, "kind": version.kind}
-        told = {"key": head.key, **said, "standing": trust.standing(head), "confidence": head.confidence}
+        told = {
+            "key": head.key,
+            **said,
+            "standing": trust.earned(trust.standing(head), head.version_id, head.standing_id),
+            "confidence": head.confidence,
+        }
         paths.setdefault(head.path, []).append(told)
     last = heads[-1] if len(heads) == request.limit else None
     return {
@@ -146,10 +164,9 @@ def why(service: Service, caller: Caller, request: requests.Why) -> dict[str, An
 
 def settled(service: Service, work: Callable[[Reader], dict[str, Any]]) -> dict[str, Any]:
     """Ask once the journal is folded in; on a full disk without that, since a postmortem is what people want then."""
-    try:
-        return service.record.store.write(work)
-    except DiskFull:
-        return service.record.store.look(work)
+    with suppress(DiskFull):
+        service.record.store.write(lambda tx: None)
+    return service.record.store.look(work)
 
 
 def box_list(service: Service, caller: Caller, request: requests.BoxList) -> dict[str, Any]:
@@ -161,10 +178,7 @@ def box_list(service: Service, caller: Caller, request: requests.BoxList) -> dic
 
 def status(service: Service, caller: Caller, request: requests.Status) -> dict[str, Any]:
     """How the record is."""
-    answer = service.record.status(caller.tenant)
-    if caller.box is not None:  # where the host keeps its files is none of a box's business
-        answer["record"].pop("file", None)
-    return answer
+    return service.record.status(caller.tenant)
 
 
 def tracked_session(service: Service, caller: Caller, name: str | None) -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from herdbook.base.errors import HerdbookError
+from herdbook.client import HerdbookError as ClientError
 from herdbook.service.callers import Caller
 from herdbook.service.door import Service
 
@@ -16,7 +18,21 @@ class LocalTransport:
         self.caller = caller
 
     def call(self, verb: str, fields: dict[str, Any]) -> dict[str, Any]:
-        return self.service.perform(self.caller, verb, fields)
+        try:
+            return self.service.perform(self.caller, verb, fields)
+        except HerdbookError as problem:
+            raise for_clients(problem) from problem
 
     def close(self) -> None:
         self.service.close()
+
+
+KINDS: dict[type[HerdbookError], type[HerdbookError]] = {}
+
+
+def for_clients(problem: HerdbookError) -> HerdbookError:
+    """The same refusal, caught by whoever catches the client's errors: code that works remotely works in process."""
+    kind = type(problem)
+    if kind not in KINDS:
+        KINDS[kind] = type(kind.__name__, (kind, ClientError), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+    return KINDS[kind](problem.message, **problem.details)

@@ -8,11 +8,12 @@ from os import PathLike
 from pathlib import Path
 
 from herdbook.base.clock import Clock, SystemClock
+from herdbook.base.errors import HerdbookError
 from herdbook.base.settings import Settings
 from herdbook.record.record import Record
 from herdbook.service.callers import local_caller
 from herdbook.service.door import Service
-from herdbook.service.local import LocalTransport
+from herdbook.service.local import LocalTransport, for_clients
 
 
 def open_service(settings: Settings, *, record: str | PathLike[str] | None = None, clock: Clock | None = None) -> Service:
@@ -30,7 +31,11 @@ def open_local(
     record: str | PathLike[str], settings: Settings, *, channel: str = "python", clock: Clock | None = None
 ) -> LocalTransport:
     """A transport for a client in this process: whoever can open the file is its operator."""
-    return LocalTransport(open_service(settings, record=record, clock=clock), local_caller(local_identity(), channel=channel))
+    try:
+        service = open_service(settings, record=record, clock=clock)
+    except HerdbookError as problem:
+        raise for_clients(problem) from problem
+    return LocalTransport(service, local_caller(local_identity(), channel=channel))
 
 
 def local_identity() -> str:

@@ -173,6 +173,8 @@ class Attest(Request):
     """Vouch for an outcome from outside the box: the exit code its host saw, or a result."""
 
     ref: str
+    session: str | None = None  # whose outcome it has to be: a ref is a name that anybody may have taken first
+    box: str | None = None
     exit_code: ExitCode | None = None
     result: Literal["success", "failure"] | None = None
     note: str | None = None

@@ -57,6 +57,6 @@ VERBS: dict[str, Verb] = {
         tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),
         tell("box_close", "host", requests.BoxClose, answers.BoxView, telling.box_close),
         ask("box_list", "host", requests.BoxList, answers.Boxes, asking.box_list),
-        ask("status", "read", requests.Status, answers.StatusAnswer, asking.status),
+        ask("status", "host", requests.Status, answers.StatusAnswer, asking.status),
     )
 }

@@ -89,9 +89,9 @@ class Desk:
         return self.do("commit_outcome", session=session, type=kind, **more)
 
     def run(self, session: str, kind: str = "success", *, used: Sequence[Any] | None = None, **more: Any) -> str:
-        """A whole run that used these keys, or was served them where `served` says so: the ref of its outcome."""
+        """A whole run that was served these keys and used them, or only served them: the ref of its outcome."""
         self.begin(session)
-        served = more.pop("served", None) or ()
+        served = [*(more.pop("served", None) or ()), *(key for key in used or () if isinstance(key, str))]
         for key in served:
             self.read(key, session=session)
         named = None if used is None else [self.named(key) for key in used]

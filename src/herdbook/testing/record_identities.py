@@ -10,7 +10,7 @@ from herdbook.service.callers import Caller
 from herdbook.service.door import Service
 from herdbook.service.verbs import VERBS
 from herdbook.testing.record_base import Contract
-from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, person, refusal, refused
+from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, box, person, refusal, refused
 
 WITH_SESSION: dict[str, dict[str, Any]] = {
     "end_session": {},
@@ -60,7 +60,7 @@ class IdentitiesContract(Contract):
     def test_every_verb_with_a_session_is_covered(self) -> None:
         """A new verb would be forgotten above."""
         with_session = {name for name, verb in VERBS.items() if "session" in verb.request.__struct_fields__}
-        assert with_session - {"start_session"} == set(WITH_SESSION)
+        assert with_session - {"start_session", "attest"} == set(WITH_SESSION)  # an attestor names a session, but has none
 
     def test_a_box_sees_its_own_runs_only(self, ann: Desk, box_a: Desk, box_b: Desk) -> None:
         """A box would read what another one was told to do."""
@@ -71,6 +71,28 @@ class IdentitiesContract(Contract):
             missing = refusal(box_b.do, "trace", ref=name.replace("1", "2"))
             assert as_bytes(foreign).replace(b"-1", b"-2") == as_bytes(missing)
             assert "s-1" == ann.do("trace", ref=name)["session"] == box_a.do("trace", ref=name)["session"]
+
+    def test_a_box_of_another_identity_is_another_box(self, service: Service, box_a: Desk) -> None:
+        """Whoever gives a box the same name would read its runs, and commit their outcomes."""
+        box_a.begin("s-1")
+        name = box_a.caller.box
+        assert name is not None
+        twin = box(service, name, identity="another fleet")
+        with refused("not_found"):
+            twin.do("trace", ref="s-1")
+        with refused("not_found"):
+            twin.outcome("s-1")
+
+    def test_an_attestor_may_say_whose_outcome_it_saw(self, ann: Desk, box_a: Desk, box_b: Desk) -> None:
+        """A box that took a ref first would have its own run vouched for."""
+        box_a.begin("s-1")
+        box_a.outcome("s-1", ref="deploy")
+        with refused("request_conflict"):
+            ann.do("attest", ref="deploy", exit_code=0, box=box_b.caller.box)
+        with refused("request_conflict"):
+            ann.do("attest", ref="deploy", exit_code=0, session="s-2")
+        told = ann.do("attest", ref="deploy", exit_code=0, box=box_a.caller.box, session="s-1")
+        assert ("s-1", box_a.caller.box) == (told["session"], told["box"])
 
     def test_a_session_name_is_not_taken_over(self, box_a: Desk, box_b: Desk) -> None:
         """Starting a session under a known name would join another box's run."""

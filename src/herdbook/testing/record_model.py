@@ -78,6 +78,10 @@ class Version:
     why: str
     run: int  # which of RUNS wrote it
 
+    @property
+    def by_operator(self) -> bool:
+        return RUNS[self.run][2] is None
+
 
 @dataclass(slots=True)
 class Entry:
@@ -90,21 +94,29 @@ class Entry:
         return self.versions[-1]
 
     @property
+    def standing(self) -> str:
+        """Of the current version: an agent's new words about an old claim have to earn what the claim did."""
+        return trust.earned(self.claims[self.current.value].standing, self.current.number, self.stood or None)
+
+    @property
     def beside(self) -> int | None:
-        """The version that is served beside the current one."""
-        if self.stood in (0, self.current.number) or trust.acts(self.claims[self.current.value].standing):
+        """The version that is served beside the current one: the last that stood, or what stood before it."""
+        if self.stood in (0, self.current.number) or trust.acts(self.standing):
             return None
-        return self.stood if trust.acts(self.claims[self.versions[self.stood - 1].value].standing) else None
+        if trust.acts(self.claims[self.versions[self.stood - 1].value].standing):
+            return self.stood
+        before = [v.value for v in self.versions[: self.stood - 1] if trust.acts(self.claims[v.value].standing)]
+        return next(v.number for v in self.versions if v.value == before[-1]) if before else None
 
-    def newest(self, value: int) -> int:
-        return max(version.number for version in self.versions if version.value == value)
-
-    def settle(self, *, gave: bool, value: int) -> None:
-        """What stood last, after standing was given or taken."""
+    def settle(self, *, gave: bool, number: int) -> None:
+        """What stood last, after a version was given standing, or its claim lost some."""
         if gave:
-            self.stood = max(self.stood, self.newest(value))
+            value = self.versions[number - 1].value
+            same = [v.number for v in self.versions if v.value == value and (v.number == number or v.by_operator)]
+            self.stood = max(self.stood, *same)
         else:
-            self.stood = max((v.number for v in self.versions if self.claims[v.value].stands), default=0)
+            kept = [v for v in self.versions if v.number <= self.stood or v.by_operator]
+            self.stood = max((v.number for v in kept if self.claims[v.value].stands), default=0)
 
 
 @dataclass(slots=True)
@@ -113,8 +125,9 @@ class Outcome:
     run: int
     effective: str
     moved: list[tuple[str, Version, Move, float]]  # key, version, move, the credit it is due
+    wrote: list[tuple[str, int]]  # what the session had written by then: key, version
+    served: set[tuple[str, int]]  # and what it had been served: key, value
     said: list[str] = field(default_factory=list)  # results of attestations
-    wrote: list[tuple[str, int]] | None = None  # what the session had written when its success was first attested
     in_base_rate: bool = False
 
 
@@ -189,13 +202,13 @@ class RecordMachine(RuleBasedStateMachine):
             expected = "new" if not known else "restated" if versions[-1].value == value else "returned"
             versions.append(Version(len(versions) + 1, value, why, n))
             entry.claims.setdefault(value, Claim(0.5 if stated is None else stated))
-            self.runs[n].wrote.append((key, value))
-            if trust.acts(entry.claims[value].standing):
+            self.runs[n].wrote.append((key, len(versions)))
+            if trust.acts(entry.claims[value].standing) and entry.current.by_operator:
                 entry.stood = len(versions)
         more = {} if stated is None else {"confidence": stated}
         answer = self.at(n).write(key, value, why=why, entity=self.entity, session=self.session(n), **more)
         claim = entry.claims[value]
-        assert (expected, len(versions), claim.standing) == (answer["claim"], answer["version"], answer["standing"])
+        assert (expected, len(versions), entry.standing) == (answer["claim"], answer["version"], answer["standing"])
         assert near(claim.confidence) == answer["confidence"]
         self.agree()
 
@@ -232,8 +245,11 @@ class RecordMachine(RuleBasedStateMachine):
         already = {key for key, _, _ in causes if (key, identity, self.day) in self.counted}
         moved = []
         for key, version, how in causes:
+            twice = (
+                how == "attempt" and not success and any((k, v.value, "used") == (key, version.value, h) for k, v, h in causes)
+            )
             due = 0.2 if how == "served" else 1.0
-            credit = 0.0 if key in already else due
+            credit = 0.0 if twice or key in already else due
             self.counted.add((key, identity, self.day))
             claim = self.entries[key].claims[version.value]
             before = claim.confidence
@@ -245,7 +261,8 @@ class RecordMachine(RuleBasedStateMachine):
             assert (near(before), near(claim.confidence)) == (told["before"], told["after"])
         assert len(moved) == len(answer["moved"])
         in_base = any(move.credit and move.how != "attempt" for _, _, move, _ in moved)
-        self.outcomes.append(Outcome(ref, n, kind, moved, in_base_rate=in_base))
+        served = {(key, version.value) for key, version in self.runs[n].reads}
+        self.outcomes.append(Outcome(ref, n, kind, moved, list(self.runs[n].wrote), served, in_base_rate=in_base))
         self.agree()
 
     def causes(self, n: int, keys: list[str] | None) -> list[tuple[str, Version, str]]:
@@ -278,7 +295,7 @@ class RecordMachine(RuleBasedStateMachine):
         for _, _, move, _ in outcome.moved:
             if move.how != "attempt":
                 move.factor, move.result = trust.MULTIPLIERS[kind], now
-        if was != now and outcome.wrote is not None:
+        if was != now and "success" in outcome.said:
             self.give(outcome, 1 if now else -1)
 
     @precondition(lambda self: self.entries)
@@ -297,11 +314,12 @@ class RecordMachine(RuleBasedStateMachine):
         answer = self.operator.do("attest", ref=outcome.ref, result=result)
         if result not in outcome.said:
             outcome.said.append(result)
-            for _, _, move, due in outcome.moved:
-                move.credit = due
+            failed = {(key, v.value) for key, v, move, _ in outcome.moved if move.how == "used" and not move.result}
+            for key, v, move, due in outcome.moved:
+                if move.how != "attempt" or (key, v.value) not in failed:  # one run that fails is one failure
+                    move.credit = due
             outcome.in_base_rate = outcome.in_base_rate or any(move.how != "attempt" for _, _, move, _ in outcome.moved)
             if result == "success":
-                outcome.wrote = list(self.runs[outcome.run].wrote)
                 if outcome.effective == "success":
                     self.give(outcome, 1)
             elif outcome.effective == "success":
@@ -311,17 +329,18 @@ class RecordMachine(RuleBasedStateMachine):
 
     def give(self, outcome: Outcome, sign: int) -> None:
         """Observed for what the session wrote, corroborated for what it used of others'; or both taken back."""
-        assert outcome.wrote is not None
         wrote = set(outcome.wrote)
         others = {
-            (key, v.value) for key, v, move, _ in outcome.moved if move.how == "used" and self.of_another(outcome.run, v.run)
+            (key, v.number)
+            for key, v, move, _ in outcome.moved
+            if move.how == "used" and (key, v.value) in outcome.served and self.of_another(outcome.run, v.run)
         }
-        for key, value in wrote:
+        for key, value in {(key, self.entries[key].versions[number - 1].value) for key, number in wrote}:
             self.entries[key].claims[value].observed += sign
-        for key, value in others:
+        for key, value in {(key, self.entries[key].versions[number - 1].value) for key, number in others}:
             self.entries[key].claims[value].corroborated += sign
-        for key, value in wrote | others:
-            self.entries[key].settle(gave=sign > 0, value=value)
+        for key, number in sorted(wrote | others):
+            self.entries[key].settle(gave=sign > 0, number=number)
 
     def of_another(self, user: int, author: int) -> bool:
         if user == author:
@@ -339,7 +358,7 @@ class RecordMachine(RuleBasedStateMachine):
             told = self.operator.read(key, entity=self.entity)
             claim = entry.claims[entry.current.value]
             beside = told["beside"] and told["beside"]["version"]
-            expected = (entry.current.number, entry.current.value, claim.standing, entry.beside, claim.affirmed, len(claim.moves))
+            expected = (entry.current.number, entry.current.value, entry.standing, entry.beside, claim.affirmed, len(claim.moves))
             assert expected == (told["version"], told["value"], told["standing"], beside, told["affirmed"], told["moves"])
             assert near(claim.confidence) == told["confidence"]
             assert told["effective_confidence"] <= told["confidence"]

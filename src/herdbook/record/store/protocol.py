@@ -86,6 +86,10 @@ class Store(Reader, Protocol):
         """A fresh row id."""
         ...
 
+    def next_read_id(self) -> int:
+        """A fresh id for an exposure, which no other process takes even after the clock was set back."""
+        ...
+
     def close(self) -> None:
         """Let go of files and connections; everything acknowledged is already safe."""
         ...

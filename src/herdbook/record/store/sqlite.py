@@ -94,14 +94,18 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, synchronous: str = "FULL") -> None:
         assert synchronous in SYNCHRONOUS
+        with cannot_open(path):
+            path = Path(os.path.realpath(path))  # two names of one file must not have two locks and two journals
         self.path = path
         self.synchronous = synchronous
         self._ids = RowIds()
         self.next_id = self._ids.next
+        self.next_read_id = RowIds().next  # never raised to what the record holds, or two processes would take the same one
         self._turn = threading.Lock()
         self._readers = threading.local()
         self._open: weakref.WeakSet[Connection] = weakref.WeakSet()  # a thread that ends takes its connection with it
         with cannot_open(path):
+            look_first(path)
             self._lock_file = lock_file(path)
             try:
                 with self._alone():
@@ -125,7 +129,7 @@ class SqliteStore:
         if wait_seconds is None:
             return self._durably(work)
         if not self._turn.acquire(timeout=wait_seconds):
-            raise Busy()
+            raise Busy
         try:
             return self._in_turn(work, wait=False)
         finally:
@@ -146,11 +150,14 @@ class SqliteStore:
     def look(self, work: Callable[[Reader], T]) -> T:
         reader = self._reader()
         try:
+            if reader.raw.in_transaction:  # the last look could not even be ended
+                reader.raw.execute("ROLLBACK")
             reader.raw.execute("BEGIN")
             try:
                 return work(reader)
             finally:
-                reader.raw.execute("ROLLBACK")
+                if reader.raw.in_transaction:
+                    reader.raw.execute("ROLLBACK")
         except sqlite3.Error as problem:
             raise translated(problem) from problem
 
@@ -203,7 +210,7 @@ class SqliteStore:
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
-            raise Busy() from problem
+            raise Busy from problem
         try:
             yield
         finally:
@@ -327,6 +334,20 @@ def lock_file(path: Path) -> int:
     if INHERITED and path.exists() and identity_of(path) in INHERITED:
         raise Unavailable(FORKED_AWAY)
     return os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def look_first(path: Path) -> None:
+    """Somebody else's file gets no lock file of ours beside it."""
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
+        return
+    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
+        raise PermissionError(errno.EACCES, "it is no file that may be read and written")
+    try:
+        refuse_foreign(path)
+    except sqlite3.OperationalError:
+        return  # somebody is at work on it: under the lock it will be looked at again
+    except sqlite3.Error as problem:
+        raise translated(problem) from problem
 
 
 def make_record(path: Path) -> None:

@@ -133,7 +133,9 @@ def counted(count: Any, noun: str) -> str:
 
 
 def move(each: Answer) -> str:
-    """`0.500 → 0.515  ×1.030`"""
+    """`0.500 → 0.515  ×1.030`; a failed attempt moves no confidence, whatever the outcome: its charge is evidence alone."""
+    if is_attempt(each):
+        return "failed attempt, charged"
     factor = each.get("factor")
     shown = f"  ×{factor:.3f}" if isinstance(factor, int | float) else ""
     return f"{decimal(each.get('before'), 3)} → {decimal(each.get('after'), 3)}{shown}"
@@ -141,7 +143,11 @@ def move(each: Answer) -> str:
 
 def move_rows(moved: Iterable[Answer]) -> list[list[str]]:
     """Rows for a table of what an outcome moved."""
-    return [[*where(each), move(each), line(each.get("how") or "")] for each in moved]
+    return [[*where(each), move(each), "" if is_attempt(each) else line(each.get("how") or "")] for each in moved]
+
+
+def is_attempt(each: Answer) -> bool:
+    return each.get("how") == "attempt"
 
 
 def where(each: Answer) -> list[str]:

@@ -11,12 +11,13 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from herdbook.base.errors import NotFound
 from herdbook.base.settings import Settings, absolute, address
 from herdbook.client import ID_FIELD, new_id
 from herdbook.surfaces.cli.problems import Usage, code_of, refusal
-from herdbook.surfaces.cli.terminal import Answer, Terminal, line
+from herdbook.surfaces.cli.terminal import Answer, Terminal
 
 
 class Door(Protocol):
@@ -29,6 +30,9 @@ class Door(Protocol):
 
 Opener = Callable[[Settings], Door]
 
+# What belongs to a run that must be there: that nothing is found by such a verb says that the run is not.
+OF_A_RUN: Final = frozenset({"record_action", "attempt", "commit_outcome", "end_session"})
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -39,14 +43,18 @@ class Run:
 
 
 class Invocation:
-    """What a command is handed."""
+    """What a command is handed. `starts` says that this command may start the record it is told to use."""
 
-    def __init__(self, args: argparse.Namespace, settings: Settings, terminal: Terminal, opener: Opener) -> None:
+    def __init__(
+        self, args: argparse.Namespace, settings: Settings, terminal: Terminal, opener: Opener, *, starts: bool = True
+    ) -> None:
         self.args = args
         self.settings = with_flags(settings, args)
         self.terminal = terminal
         self.opener = opener
+        self.starts = starts
         self.door: Door | None = None
+        self.closers: list[Callable[[], None]] = []
 
     @property
     def remote(self) -> bool:
@@ -64,16 +72,52 @@ class Invocation:
         fields = {**(always or {}), **{name: value for name, value in optional.items() if value is not None}}
         if verb in ID_FIELD:
             fields.setdefault(ID_FIELD[verb], new_id("o" if verb == "commit_outcome" else "r"))
-        return self.opened().call(verb, fields)
+        door = self.opened(begins_a_run=verb == "start_session")
+        try:
+            return door.call(verb, fields)
+        except Exception as problem:  # because the two transports have two error classes; all but a missing run go on
+            told = refusal(problem) if verb in OF_A_RUN else None
+            if told is None or code_of(told) != "not_found":
+                raise
+            raise no_such_run(fields["session"]) from problem
 
-    def opened(self, *, announce: bool = True) -> Door:
-        """The record, opened at the first question. That this started a new one is said: a mistyped path must not look empty."""
+    def opened(self, *, announce: bool = True, begins_a_run: bool = False) -> Door:
+        """The record, opened at the first question; that this started one is said.
+
+        A record that is missing where somebody said it is was mistyped, so asking it is refused and makes none. Asking where
+        nobody said anything is answered as by an empty record, of which nothing is left; a run needs one that stays.
+        """
         if self.door is None:
-            started = self.record_is_missing()
-            self.door = self.opener(self.settings)
-            if started and announce:
-                self.announce_new_record()
+            if not self.record_is_missing():
+                self.door = self.opener(self.settings)
+            elif not self.starts and self.record_is_named:
+                raise NotFound(f"there is no record at {shown_path(self.settings.record)}: {how_to_start(self.settings)}")
+            elif self.starts or begins_a_run:
+                self.door = self.opener(self.settings)
+                if announce:
+                    self.announce_new_record()
+            else:
+                self.door = self.opener(self.nowhere())
+                self.terminal.remark(f"there is no record yet at {shown_path(self.settings.record)}: herdbook init starts it")
         return self.door
+
+    def nowhere(self) -> Settings:
+        """The same settings over a folder that goes with this command."""
+        import tempfile  # here, because it costs what a whole command may cost
+
+        folder = tempfile.TemporaryDirectory(prefix="herdbook-")
+        self.closers.append(folder.cleanup)
+        return replace(self.settings, record=Path(folder.name) / "record.db", seal_key_file=Path(folder.name) / "seal.key")
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether the record that was asked goes with this command."""
+        return bool(self.closers)
+
+    @property
+    def record_is_named(self) -> bool:
+        """Whether somebody said where the record is."""
+        return self.settings.sources.get("record") is not None
 
     def record_is_missing(self) -> bool:
         return not self.remote and not self.settings.record.exists()
@@ -84,10 +128,21 @@ class Invocation:
     def close(self) -> None:
         if self.door is not None:
             self.door.close()
+        while self.closers:
+            self.closers.pop()()
 
     def show(self, answer: object, lines: Iterable[str]) -> int:
         """Print the answer and be done."""
         self.terminal.show(answer, lines)
+        return 0
+
+    def show_of_run(self, answer: object, lines: Iterable[str], run: Run | None) -> int:
+        """Print the answer; beside it the name of a run that was made for this command, with the next step."""
+        self.terminal.show(answer, lines)
+        if run is not None and run.fresh:
+            session = shlex.quote(run.session)
+            how = f'herdbook outcome success --session {session} --task-input "…"'
+            self.terminal.remark(f"this was run {session}. How did it go?  {how}")
         return 0
 
     def run(self, *, entity: str | None = None, task: str | None = None) -> Run | None:
@@ -125,7 +180,9 @@ def with_flags(settings: Settings, args: argparse.Namespace) -> Settings:
             chosen |= {"record": absolute(args.record), "url": None}
     except ValueError as problem:
         raise Usage(f"{'--url' if args.url is not None else '--record'} {problem}") from problem
-    return replace(settings, **chosen, sources={**settings.sources, **dict.fromkeys(chosen, "command line")})
+    said = {name: "command line" for name, value in chosen.items() if value is not None}
+    kept = {name: source for name, source in settings.sources.items() if name not in chosen}
+    return replace(settings, **chosen, sources={**kept, **said})
 
 
 def is_conflict(problem: Exception) -> bool:
@@ -140,12 +197,15 @@ def login_name() -> str:
         return "cli"
 
 
-def footer(run: Run | None) -> list[str]:
-    """The name of a run made for this command, with the next step; nothing for a run the person named."""
-    if run is None or not run.fresh:
-        return []
-    session = shlex.quote(line(run.session))
-    return ["", f'this was run {session}. How did it go?  herdbook outcome success --session {session} --task-input "…"']
+def no_such_run(session: str) -> NotFound:
+    how = f"herdbook brief PATH --session {shlex.quote(session)}"
+    return NotFound(f"there is no run {session!r} of yours: start it with: {how}")
+
+
+def how_to_start(settings: Settings) -> str:
+    """A sentence's end: the command that starts the record these settings name."""
+    named = ["--record", str(settings.record)] if settings.sources.get("record") == "command line" else []
+    return f"correct the path, or start one there with: {shlex.join(['herdbook', 'init', *named])}"
 
 
 def place(settings: Settings) -> str:
@@ -156,6 +216,7 @@ def place(settings: Settings) -> str:
 def shown_path(path: Path) -> str:
     """A path with the home directory as `~`."""
     try:
-        return "~/" + str(path.relative_to(Path.home()))
+        inside = path.relative_to(Path.home())
+        return f"~/{inside}" if inside.parts else "~"
     except (ValueError, RuntimeError):
         return str(path)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from herdbook.base.errors import HerdbookError, InvalidRequest
 from herdbook.surfaces.cli.terminal import Terminal
+from herdbook.surfaces.cli.wording import for_people
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -41,9 +42,9 @@ class Usage(InvalidRequest):
 
 
 def refusal(problem: BaseException) -> HerdbookError | None:
-    """The problem as one of ours, whichever transport raised it; None if nobody foresaw it."""
+    """The problem as one of ours and in words for people, whichever transport raised it; None if nobody foresaw it."""
     if isinstance(problem, HerdbookError):
-        return problem
+        return problem if for_people(problem.message) == problem.message else Told(problem)
     client = sys.modules.get("herdbook.client")  # not imported for this: an error of a module not loaded cannot have been raised
     if client is not None and isinstance(problem, client.HerdbookError):
         return Told(problem)
@@ -51,10 +52,10 @@ def refusal(problem: BaseException) -> HerdbookError | None:
 
 
 class Told(HerdbookError):
-    """The server refused this."""
+    """Somebody else refused this: the record or its server, which name what travels and not what is typed."""
 
     def __init__(self, problem: Any) -> None:
-        super().__init__(str(problem.message), **dict(problem.details or {}))
+        super().__init__(for_people(str(problem.message)), **dict(problem.details or {}))
         self.told_code = str(problem.code)
         self.told_status = int(problem.status or 500)
         self.told_retry = bool(self.details.pop("retry", getattr(problem, "retry", False)))

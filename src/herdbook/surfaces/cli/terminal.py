@@ -90,8 +90,9 @@ class Terminal:
             self.out.writelines(each + "\n" for each in lines)
 
     def remark(self, text: str) -> None:
-        """Something said beside the answer; never part of JSON."""
+        """Something said beside the answer, behind what was printed before it; never part of JSON."""
         if not self.as_json:
+            self.out.flush()
             self.remarks.write(f"herdbook: {line(text)}\n")
 
     def paint(self, text: str, colour: str) -> str:

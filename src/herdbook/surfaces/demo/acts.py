@@ -65,7 +65,7 @@ class Play:
             self.played.failed = failed
         finally:
             self.look_back()
-        self.played.seconds = round(time.monotonic() - self.began, 2)
+        self.played.seconds = round(time.monotonic() - self.began, 3)
         self.say.curtain(self.played)
         return self.played
 

@@ -21,21 +21,22 @@ from herdbook.boxes.host import Host
 from herdbook.boxes.providers import AUTO, PROVIDERS, choose
 from herdbook.client import Client
 from herdbook.surfaces.demo.acts import Play, Played
-from herdbook.surfaces.demo.events import Committed, Wrote
+from herdbook.surfaces.demo.events import Committed, Known, Wrote
 from herdbook.surfaces.demo.events import as_json as told
 from herdbook.surfaces.demo.narration import Narration
 from herdbook.surfaces.demo.stage import LABEL, OWN, Stage, Turn, suite_files
 
 ENTITY_ROOT: Final = "herdbook-demo/checkout"
 OFF: Final = ("", "0", "false", "no", "off")
+FLOAT_DIGITS: Final = 6
 
 EXAMPLES = """\
 example:
-  $ herdbook demo                          five acts, told as they happen
-  $ herdbook demo --json                   one object with everything that was measured
-  $ KEEP=1 herdbook demo                   leave both boxes for the next run, which then need not make them
+  $ herdbook demo                    # five acts, told as they happen
+  $ herdbook demo --json             # one object with everything that was measured
+  $ KEEP=1 herdbook demo             # leave both boxes for the next run, which then need not make them
   $ cp -r src/herdbook/surfaces/demo/suite mine
-  $ herdbook demo --suite mine             your own: turn away more calls in mine/sandbox.py, and the acts follow
+  $ herdbook demo --suite mine       # your own: turn away more calls in mine/sandbox.py, and the acts follow
 
 Every run has an entity path of its own, so it starts cold. The record stays: the commands printed at the end look into it.
 Exit code 1 says that an act did not end as it has to, or that no provider can isolate boxes here."""
@@ -93,7 +94,7 @@ def run(wiring: Wiring, args: argparse.Namespace) -> int:
             narration.line(f"  destroyed {swept} boxes that a killed demo left behind")
         played = Play(stage, narration, entity, began=began, keep=args.keep).perform()
     if args.json:
-        print(json.dumps(as_json(played), indent=2))
+        print(json.dumps(rounded(as_json(played)), indent=2))
     else:
         follow_up(narration, played, args)
     return 0 if played.failed is None else 1
@@ -115,6 +116,15 @@ def as_json(played: Played) -> dict[str, Any]:
     }
 
 
+def rounded(value: Any) -> Any:
+    """Every measured number with as many digits as mean something."""
+    if isinstance(value, dict):
+        return {name: rounded(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(member) for member in value]
+    return round(value, FLOAT_DIGITS) if isinstance(value, float) else value
+
+
 def act(turn: Turn) -> dict[str, Any]:
     """One agent's part of an act; what the third box does afterwards has the number 6."""
     outcomes = [told(event) for event in turn.all(Committed)]
@@ -134,17 +144,28 @@ def act(turn: Turn) -> dict[str, Any]:
 
 
 def follow_up(narration: Narration, played: Played, args: argparse.Namespace) -> None:
-    """Where to look next, as commands that work as they are printed."""
-    refs = [event.ref for turn in played.turns for event in turn.all(Committed)]
+    """Where to look next, as commands that work as they are printed: a play that failed left less to look at."""
     place = f" --record {shlex.quote(args.record)}" if getattr(args, "record", None) else ""
-    narration.line()
-    narration.line("Look for yourself:")
-    for words in ("why {} retry-budget", "history {} retry-budget", "brief {}"):
-        narration.line(f"  {program()} {words.format(played.entity)}{place}")
-    for ref in refs[-1:]:
-        narration.line(f"  {program()} trace {shlex.quote(ref)}{place}")
+    commands = [f"{words}{place}" for words in worth_a_look(played)]
     if any(not box["destroyed"] for box in played.boxes):
-        narration.line(f"  {program()} box ls --live{place}   (kept boxes; box rm ID ends one)")
+        commands.append(f"box ls --live{place}   # kept boxes; box rm BOX ends one")
+    if commands:
+        narration.line()
+        narration.line("Look for yourself:")
+    for words in commands:
+        narration.line(f"  {program()} {words}")
+
+
+def worth_a_look(played: Played) -> list[str]:
+    """The entry that was superseded, or else the last one that was written; what is known; and the last run."""
+    keys = [event.key for turn in played.turns for event in turn.all(Wrote)]
+    runs = [event.session for turn in played.turns for event in turn.all(Known)]
+    refs = [event.ref for turn in played.turns for event in turn.all(Committed)]
+    found = []
+    if keys:
+        key = "retry-budget" if "retry-budget" in keys else keys[-1]
+        found += [f"why {played.entity} {key}", f"history {played.entity} {key}", f"brief {played.entity}"]
+    return [*found, *(f"trace {shlex.quote(name)}" for name in (refs or runs)[-1:])]
 
 
 def program() -> str:

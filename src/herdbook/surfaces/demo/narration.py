@@ -89,9 +89,12 @@ class Narration:
 
     def committed(self, event: Committed) -> None:
         self.line(f"    outcome: {shown(event.type)}, committed from the box: so far a claim")
-        for move in [move for move in event.moved if move.before != move.after]:
+        for move in event.moved:
             named = f"{shown(move.key)} v{move.version}"
-            self.line(f"      {named}: confidence {move.before:.3f} -> {move.after:.3f} ({shown(move.how)})")
+            if move.how == "attempt":
+                self.line(f"      {named}: failed attempt, charged")
+            elif move.before != move.after:
+                self.line(f"      {named}: confidence {move.before:.3f} -> {move.after:.3f} ({shown(move.how)})")
 
     def ended(self, turn: Turn) -> None:
         """What the host saw, and what its word changed."""
@@ -115,7 +118,8 @@ class Narration:
         for claim in played.confidence:
             versions = ", ".join(f"v{number}" for number in claim["versions"])
             moved = f"confidence {claim['before']:.3f} -> {claim['after']:.3f}"
-            tried = f"held {claim['held']:g}, failed {claim['failed']:g}"
+            attempts = sum(move["how"] == "attempt" for move in claim["moves"])
+            tried = f"held {claim['held']:g}, failed {claim['failed']:g}{charged(attempts)}"
             self.line(f"  {claim['entry']:<14} {versions:<3} {shown(claim['standing']):<13} {moved}  {tried}")
         for version in played.history:
             who = f"{shown(version['agent'])} in {shown(version['box'])}"
@@ -125,7 +129,12 @@ class Narration:
             self.line(self.paint(f"Act {played.failed.number} failed: {shown(played.failed.message)}", "red"))
             return
         numbers = f"{played.runs(2)} cold, {played.runs(3)} with what the first box had learned"
-        self.line(f"Runs of the suite until green: {self.paint(numbers, 'bold')}. {played.seconds} seconds.")
+        self.line(f"Runs of the suite until green: {self.paint(numbers, 'bold')}. {played.seconds:.2f} seconds.")
+
+
+def charged(attempts: int) -> str:
+    """What of the failures is no outcome's."""
+    return "" if not attempts else " (a failed attempt, charged)" if attempts == 1 else f" ({attempts} failed attempts, charged)"
 
 
 def painted(text: str, colour: str) -> str:

@@ -131,7 +131,9 @@ class Stage:
         if self.book.trace(ref)["box"] != turn.actor.box.id:
             turn.stray.append(f"the agent named the outcome {ref!r}, which was not committed from its box: not attested")
             return
-        turn.attested = self.book.attest(ref, exit_code=turn.exit_code, note=f"seen by the host of {turn.actor.box.id}")
+        turn.attested = self.book.attest(
+            ref, exit_code=turn.exit_code, box=turn.actor.box.id, note=f"seen by the host of {turn.actor.box.id}"
+        )
 
     def leave(self, actors: Sequence[Actor], *, keep: bool) -> None:
         """Destroy these boxes, or keep them for the next run."""

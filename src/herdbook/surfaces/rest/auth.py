@@ -26,9 +26,7 @@ from herdbook.service.callers import DEFAULT_TENANT, SCOPES, Caller
 LOG = logging.getLogger("herdbook.rest")
 KEY_CHARS_MIN: Final = 16
 KEY_BYTES_MAX: Final = 4_096
-MAKE_A_KEY: Final = (
-    "head -c 32 /dev/urandom | base64 > herdbook.key; chmod 600 herdbook.key; herdbook serve --key-file herdbook.key"
-)
+SERVE: Final = "herdbook serve"
 
 EVERYTHING: Final = frozenset(SCOPES)
 KEYLESS: Final = EVERYTHING - {"attest"}
@@ -144,32 +142,37 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_bind(address: str, *, key: str | None) -> None:
-    """Refuse to open the record to a network without a key."""
+def make_a_key(serve: str) -> str:
+    """What to type for a key, and to serve with it as was meant."""
+    return f"head -c 32 /dev/urandom | base64 > herdbook.key; chmod 600 herdbook.key; {serve} --key-file herdbook.key"
+
+
+def check_bind(address: str, *, key: str | None, serve: str = SERVE) -> None:
+    """Refuse to open the record to a network without a key. `serve` is the command as it was typed, but for keys."""
     if key is None and not is_loopback(address):
         raise Forbidden(
             f"{address} can be reached from other machines, and there is no key: everybody there could write the record. "
-            f"Set a key (HERDBOOK_KEY or --key-file), for example: {MAKE_A_KEY}"
+            f"Set a key (HERDBOOK_KEY or --key-file), for example: {make_a_key(serve)}"
         )
 
 
-def read_key(path: Path) -> str:
+def read_key(path: Path, *, serve: str = SERVE) -> str:
     """The key in this file, without the line end."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             text = file.read(KEY_BYTES_MAX + 1).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidRequest(f"the key file {path} cannot be read ({problem}); to make one: {MAKE_A_KEY}") from problem
+        raise InvalidRequest(f"the key file {path} cannot be read ({problem}); to make one: {make_a_key(serve)}") from problem
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         LOG.warning("the key file %s can be read by others: chmod 600 it", path)
     return text
 
 
-def check_key(key: str) -> str:
+def check_key(key: str, *, serve: str = SERVE) -> str:
     """A key that can travel in a header and cannot be guessed."""
     if not KEY_CHARS_MIN <= len(key) <= KEY_BYTES_MAX or not key.isascii() or not key.isprintable() or " " in key:
         raise InvalidRequest(
-            f"a key is {KEY_CHARS_MIN} or more printable ASCII characters without spaces; to make one: {MAKE_A_KEY}"
+            f"a key is {KEY_CHARS_MIN} or more printable ASCII characters without spaces; to make one: {make_a_key(serve)}"
         )
     return key

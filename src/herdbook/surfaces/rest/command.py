@@ -7,8 +7,10 @@ taken; everything else goes to standard error.
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -18,7 +20,7 @@ from herdbook.base.http_edge import Edge
 from herdbook.base.http_serve import bind_tcp, bind_unix, serve
 from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import RestApp
-from herdbook.surfaces.rest.auth import check_bind, check_key, door, read_key
+from herdbook.surfaces.rest.auth import SERVE, check_bind, check_key, door, read_key
 
 HOST = "127.0.0.1"
 PORT = 8765
@@ -44,22 +46,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, service: Service, *, key: str | None, identity: str) -> int:
     """Serve until SIGTERM or SIGINT. The service stays open: whoever opened it closes it."""
     logging.basicConfig(stream=sys.stderr, level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    key = read_key(args.key_file) if args.key_file else key
+    again = as_typed(args)
+    key = read_key(args.key_file, serve=again) if args.key_file else key
     if key is not None:
-        check_key(key)
-    sock = bind_unix(args.unix) if args.unix else bind_guarded(args.host, args.port, key=key)
+        check_key(key, serve=again)
+    sock = bind_unix(args.unix) if args.unix else bind_guarded(args.host, args.port, key=key, serve=again)
     app = RestApp(service)
     edge = Edge(app, on_refusal=app.metrics.refused)
     state = {"door": door(key, identity=identity, on_unix=bool(args.unix))}
-    serve(edge, sock, state=state, on_ready=lambda: print(f"serving on {url_of(sock)}", flush=True), on_stop=app.close)
+    serve(edge, sock, state=state, on_ready=lambda: print(ready(url_of(sock), args), flush=True), on_stop=app.close)
     return 0
 
 
-def bind_guarded(host: str, port: int, *, key: str | None) -> socket.socket:
+def ready(url: str, args: argparse.Namespace) -> str:
+    """The one line of standard output."""
+    return json.dumps({"url": url}) if getattr(args, "json", False) else f"serving on {url}"
+
+
+def as_typed(args: argparse.Namespace) -> str:
+    """The command that serves where this one was to serve, without its key."""
+    given = {"--record": getattr(args, "record", None), "--unix": args.unix}
+    given |= {} if args.unix else {"--host": args.host, "--port": args.port}
+    usual = {"--host": HOST, "--port": PORT}
+    said = [word for name, value in given.items() if value not in (None, usual.get(name)) for word in (name, str(value))]
+    return shlex.join([*SERVE.split(), *said])
+
+
+def bind_guarded(host: str, port: int, *, key: str | None, serve: str = SERVE) -> socket.socket:
     """Bind, but not to a network without a key. The address is checked as it was resolved, whatever its spelling."""
     sock = bind_tcp(host, port)
     try:
-        check_bind(sock.getsockname()[0], key=key)
+        check_bind(sock.getsockname()[0], key=key, serve=serve)
     except Forbidden:
         sock.close()
         raise

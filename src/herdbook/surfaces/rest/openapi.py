@@ -162,9 +162,11 @@ def codes_by_status() -> dict[int, list[type[HerdbookError]]]:
 
 
 def error_tree(kind: type[HerdbookError]) -> Iterator[type[HerdbookError]]:
+    """The kinds that have a code of their own; others are made while a process runs, and only wrap one of these."""
     yield kind
     for child in sorted(kind.__subclasses__(), key=lambda child: child.code):
-        yield from error_tree(child)
+        if "code" in vars(child):
+            yield from error_tree(child)
 
 
 def error_schema(by_status: Mapping[int, list[type[HerdbookError]]]) -> Json:

@@ -10,7 +10,10 @@ from herdbook.surfaces.cli.terminal import line
 
 EXAMPLES = """\
 example:
-  $ herdbook action pytest --session s_1f0c --args '{"argv": ["-q", "--load"]}' --result '{"passed": 3, "failed": 1}' --failed"""
+  $ herdbook brief acme/ci --session monday
+  $ herdbook action pytest --session monday --args '{"argv": ["-q"]}' --result '{"passed": 3, "failed": 1}' --failed
+
+The run has to be there: brief, read, search and write start it under the name they are given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

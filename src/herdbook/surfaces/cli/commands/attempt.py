@@ -11,8 +11,10 @@ from herdbook.surfaces.cli.terminal import line
 
 EXAMPLES = """\
 example:
-  $ herdbook attempt failure --session s_1f0c --used retry-budget --note "3 of 4 pass under load"
-  $ herdbook attempt success --session s_1f0c --used retry-budget"""
+  $ herdbook write acme/ci tz '"UTC"' --why "the date tests compare against UTC midnight" --session monday
+  $ herdbook brief acme/ci --session tuesday
+  $ herdbook attempt failure --session tuesday --used tz --note "3 of 4 pass"
+  $ herdbook attempt success --session tuesday --used tz"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

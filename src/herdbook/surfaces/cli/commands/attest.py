@@ -13,8 +13,12 @@ from herdbook.surfaces.cli.terminal import Answer, line, table
 
 EXAMPLES = """\
 example:
+  $ herdbook write acme/ci tz '"UTC"' --why "the date tests compare against UTC midnight" --session monday
+  $ herdbook brief acme/ci --session tuesday
+  $ herdbook outcome success --session tuesday --ref ci-4711 --used tz --task-input "make the tests pass"
   $ herdbook attest ci-4711 --exit-code 0
-  $ herdbook attest ci-4711 --result failure --note "the deploy was rolled back"
+  $ herdbook outcome success --session tuesday --ref ci-4712 --task-input "deploy it"
+  $ herdbook attest ci-4712 --result failure --note "the deploy was rolled back"
 
 It needs the scope attest: the box's host, CI, or a human; never the box itself."""
 

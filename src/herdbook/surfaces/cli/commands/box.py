@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 example:
   $ herdbook box ls --live
-  $ herdbook box reap                      end what nobody keeps: dead owners, leases that ran out, rows without a box
-  $ herdbook box rm box-3f9c
+  $ herdbook box reap      # end what nobody keeps: dead owners, leases that ran out, rows without a box
 
-A box that is gone is gone; what it learned is in the record."""
+herdbook box rm BOX ends one by its name. A box that is gone is gone; what it learned is in the record."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +94,10 @@ def reaped(invocation: Invocation) -> int:
         gone += [each for label in labels(invocation, provider) for each in reap(book, provider, label)]
     stuck = [each for each in gone if each.problem]
     lines = [f"{line(each.box)}: {line(each.why)}{', but ' + line(each.problem) if each.problem else ''}" for each in gone]
-    invocation.show({"reaped": [asdict(each) for each in gone]}, lines or ["Every box is kept by somebody."])
+    if not lines:
+        kept = invocation.ask("box_list", label=invocation.args.label, live=True, limit=1)["boxes"]
+        lines = ["Every box is kept by somebody." if kept else "There are no boxes."]
+    invocation.show({"reaped": [asdict(each) for each in gone]}, lines)
     return 1 if stuck else 0
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 
 from herdbook.surfaces.cli.inputs import text_of
-from herdbook.surfaces.cli.invocation import Invocation, footer
+from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.parser import whole_number
 from herdbook.surfaces.cli.terminal import Answer, line, prose
 
 EXAMPLES = """\
 example:
+  $ herdbook write acme/checkout/tests retry-budget 3 --why "the payment sandbox rejects the first two calls"
   $ herdbook brief acme/checkout/tests --task "make the checkout tests pass"
-  $ herdbook brief acme/checkout/tests --task @task.md --tokens 800 --session run-17
+  $ echo "make the checkout tests pass" | herdbook brief acme/checkout/tests --task - --tokens 800 --session run-17
 
 What is read here is remembered as read by this run, so that its outcome can move the trust of it."""
 
@@ -37,7 +38,7 @@ def run(invocation: Invocation) -> int:
         names=args.names or None,
         session=belongs.session if belongs else None,
     )
-    return invocation.show(answer, [*briefing(answer), *footer(belongs)])
+    return invocation.show_of_run(answer, briefing(answer), belongs)
 
 
 def briefing(answer: Answer) -> list[str]:

@@ -17,8 +17,8 @@ Briefings show dead ends in a block of their own."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Write an experience that did not work. Its confidence is 0.8 unless said otherwise."
-    add_entry_arguments(parser)
+    parser.description = "Write an experience that did not work, so that the next run skips it."
+    add_entry_arguments(parser, confidence=DEAD_END_CONFIDENCE)
 
 
 def run(invocation: Invocation) -> int:

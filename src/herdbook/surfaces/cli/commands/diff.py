@@ -10,8 +10,10 @@ from herdbook.surfaces.cli.terminal import Answer, Terminal, compact, line, pros
 
 EXAMPLES = """\
 example:
-  $ herdbook diff acme/checkout/tests retry-budget          the last two versions
-  $ herdbook diff acme/checkout/tests retry-budget 1 3"""
+  $ herdbook write acme/checkout/tests retry-budget 3 --why "the payment sandbox rejects the first two calls"
+  $ herdbook write acme/checkout/tests retry-budget 5 --why "under load it rejects the first four"
+  $ herdbook diff acme/checkout/tests retry-budget        # the last two versions
+  $ herdbook diff acme/checkout/tests retry-budget 1 2"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 example:
+  $ herdbook init
   $ herdbook doctor
   $ herdbook doctor --json | jq '.findings[] | select(.ok | not)'
 

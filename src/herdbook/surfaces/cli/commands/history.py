@@ -11,8 +11,10 @@ from herdbook.surfaces.cli.terminal import Answer, compact, line
 
 EXAMPLES = """\
 example:
+  $ herdbook write acme/checkout/tests retry-budget 3 --why "the payment sandbox rejects the first two calls"
+  $ herdbook write acme/checkout/tests retry-budget 5 --why "under load it rejects the first four"
   $ herdbook history acme/checkout/tests retry-budget
-  $ herdbook diff acme/checkout/tests retry-budget        what changed between the last two"""
+  $ herdbook diff acme/checkout/tests retry-budget    # what changed between the last two"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

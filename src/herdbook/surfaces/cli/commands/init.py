@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from herdbook.surfaces.cli.invocation import Invocation, shown_path
 from herdbook.surfaces.cli.problems import Usage
@@ -30,12 +31,13 @@ def run(invocation: Invocation) -> int:
     answer = {
         "record": str(settings.record),
         "seal_key_file": str(settings.seal_key_file),
+        "seal_key_missing": not settings.seal_key_file.exists(),
         "created": started,
         "schema": status.get("schema"),
     }
     lines = [
         f"{'A new record is at' if started else 'There is a record already, left as it is, at'} {shown_path(settings.record)}",
-        f"Its seal key is at {shown_path(settings.seal_key_file)}: keep a copy apart from the record.",
+        where_the_key_is(settings.seal_key_file),
         "",
         "Next:",
         '  herdbook write acme/ci tz \'{"env": {"TZ": "UTC"}}\' --why "the date tests compare against UTC midnight"',
@@ -43,3 +45,10 @@ def run(invocation: Invocation) -> int:
         "  herdbook doctor",
     ]
     return invocation.show(answer, lines)
+
+
+def where_the_key_is(path: Path) -> str:
+    """An old record is never given another key: one that is gone has to come back from its own backup."""
+    if path.exists():
+        return f"Its seal key is at {shown_path(path)}: keep a copy apart from the record."
+    return f"Its seal key is missing: put it back at {shown_path(path)} from its own backup; until then nothing can be written."

@@ -27,7 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     args = invocation.args
     answer = invocation.ask("list", entity=args.entity, after=args.after, limit=args.limit)
-    return invocation.show(answer, lines(answer, invocation))
+    invocation.show(answer, lines(answer, invocation))
+    if answer.get("next"):
+        invocation.terminal.remark(f"there is more: {next_page(answer['next'], args)}")
+    return 0
 
 
 def lines(answer: Answer, invocation: Invocation) -> Iterator[str]:
@@ -40,10 +43,13 @@ def lines(answer: Answer, invocation: Invocation) -> Iterator[str]:
             [line(each["key"]), f"v{each['version'] or '?'}", decimal(each.get("confidence")), stands(each, invocation.terminal)]
             for each in path.get("entries") or []
         )
-    if answer.get("next"):
-        under = [invocation.args.entity] if invocation.args.entity else []
-        yield ""
-        yield f"there is more: {line(shlex.join(['herdbook', 'ls', *under, '--after', answer['next']]))}"
+
+
+def next_page(after: str, args: argparse.Namespace) -> str:
+    """The command for the next page, with what was said for this one."""
+    said = {"--url": args.url, "--record": args.record, "--limit": args.limit, "--after": after}
+    options = [word for option, value in said.items() if value is not None for word in (option, str(value))]
+    return shlex.join(["herdbook", "ls", *([args.entity] if args.entity else []), *options])
 
 
 def stands(entry: Answer, terminal: Terminal) -> str:

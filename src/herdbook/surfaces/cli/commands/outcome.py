@@ -7,15 +7,17 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from herdbook.surfaces.cli.entries import move_rows
+from herdbook.surfaces.cli.entries import is_attempt, move_rows
 from herdbook.surfaces.cli.inputs import optional_json, text_of, used
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.terminal import Answer, line, table
 
 EXAMPLES = """\
 example:
-  $ herdbook outcome success --session s_1f0c --task-input "make the checkout tests pass"
-  $ herdbook outcome failure --session s_1f0c --ref ci-4711 --used retry-budget tz --task-input @task.md
+  $ herdbook write acme/ci tz '"UTC"' --why "the date tests compare against UTC midnight" --session monday
+  $ herdbook brief acme/ci --session tuesday
+  $ herdbook outcome success --session tuesday --ref ci-4711 --used tz --task-input "make the tests pass"
+  $ herdbook outcome failure --session monday --task-input "find out why the tests fail at night" --end
 
 TYPE is success, minor_failure, failure or critical_failure. The same --ref again is counted once."""
 
@@ -82,4 +84,4 @@ def moved_lines(answer: Answer) -> Iterator[str]:
     moved = answer.get("moved") or []
     yield "moved:" if moved else "moved: nothing, since nothing was read or used"
     # What a failed attempt charged is evidence alone, so those moves are no step of the confidence.
-    yield from table(move_rows(sorted(moved, key=lambda each: each.get("how") == "attempt")))
+    yield from table(move_rows(sorted(moved, key=is_attempt)))

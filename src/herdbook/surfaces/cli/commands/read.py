@@ -6,12 +6,13 @@ import argparse
 
 from herdbook.base import text
 from herdbook.surfaces.cli.entries import card
-from herdbook.surfaces.cli.invocation import Invocation, footer
+from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.parser import whole_number
 from herdbook.surfaces.cli.terminal import Answer
 
 EXAMPLES = """\
 example:
+  $ herdbook write acme/checkout/tests retry-budget 3 --why "the payment sandbox rejects the first two calls"
   $ herdbook read acme/checkout/tests retry-budget
   $ herdbook read acme/checkout/tests retry-budget --version 1 --json
 
@@ -31,7 +32,7 @@ def run(invocation: Invocation) -> int:
     belongs = invocation.run(entity=entity)
     session = belongs.session if belongs else None
     answer = invocation.ask("read", entity=entity, key=key, version=args.version, session=session)
-    return invocation.show(answer, [*lines(answer, invocation), *footer(belongs)])
+    return invocation.show_of_run(answer, lines(answer, invocation), belongs)
 
 
 def lines(answer: Answer, invocation: Invocation) -> list[str]:

@@ -11,6 +11,9 @@ from herdbook.surfaces.cli.terminal import Answer, line, table
 
 EXAMPLES = """\
 example:
+  $ herdbook write acme/ci tz '"UTC"' --why "the date tests compare against UTC midnight" --session monday
+  $ herdbook brief acme/ci --session tuesday
+  $ herdbook outcome success --session tuesday --ref ci-4711 --used tz --task-input "make the tests pass"
   $ herdbook revise ci-4711 critical_failure --why "the release it passed was rolled back within the hour"
 
 The trace keeps both: what was said first, and what it was revised to."""

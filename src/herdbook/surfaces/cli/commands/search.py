@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from herdbook.surfaces.cli.entries import brief_line
-from herdbook.surfaces.cli.invocation import Invocation, footer
+from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.parser import whole_number
 from herdbook.surfaces.cli.terminal import Answer, line
 
 EXAMPLES = """\
 example:
-  $ herdbook search which port does ssh use
+  $ herdbook write acme/checkout pool 50 --why "the connection pool of the gateway has 50 places"
+  $ herdbook search how large is the pool
   $ herdbook search "connection pool" --entity acme/checkout --limit 5"""
 
 
@@ -28,7 +29,7 @@ def run(invocation: Invocation) -> int:
     belongs = invocation.run(entity=args.entity)
     session = belongs.session if belongs else None
     answer = invocation.ask("search", query=query, entity=args.entity, limit=args.limit, session=session)
-    return invocation.show(answer, [*found(answer, invocation), *footer(belongs)])
+    return invocation.show_of_run(answer, found(answer, invocation), belongs)
 
 
 def found(answer: Answer, invocation: Invocation) -> list[str]:

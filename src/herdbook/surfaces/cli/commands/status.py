@@ -22,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     answer = dict(invocation.ask("status"))
+    if invocation.leaves_nothing:
+        answer["record"] = {**answer["record"], "file": str(invocation.settings.record), "bytes": 0}
     settings = [{"name": each.setting.name, "value": each.value, "source": each.source} for each in invocation.settings]
     return invocation.show({**answer, "settings": settings}, lines(answer, invocation))
 

@@ -13,8 +13,11 @@ from herdbook.surfaces.cli.terminal import Answer, Terminal, clipped, compact, l
 
 EXAMPLES = """\
 example:
-  $ herdbook trace ci-4711                 by the ref of an outcome
-  $ herdbook trace s_1f0c --json           by the name of a session"""
+  $ herdbook write acme/ci tz '"UTC"' --why "the date tests compare against UTC midnight" --session monday
+  $ herdbook brief acme/ci --session tuesday
+  $ herdbook outcome success --session tuesday --ref ci-4711 --used tz --task-input "make the tests pass"
+  $ herdbook trace ci-4711             # by the ref of an outcome
+  $ herdbook trace tuesday --json      # by the name of a run"""
 
 TASK_LINES_MAX = 20
 SEALS = {
@@ -77,11 +80,17 @@ def heading(answer: Answer, terminal: Terminal) -> Iterator[str]:
     yield f"  {line(answer.get('agent') or '?')} as {line(answer.get('identity') or '?')}, {place}"
     ended = when(answer["ended_at"]) if answer.get("ended_at") else "not ended"
     yield f"  {when(answer.get('started_at'))} – {ended}" + (f", about {line(answer['entity'])}" if answer.get("entity") else "")
-    task = prose(answer.get("task") or "").strip().split("\n")
+    task = prose(task_of(answer)).strip().split("\n")
     yield f"  task: {task[0] or 'none was given'}"
     yield from (f"        {each}" for each in task[1:TASK_LINES_MAX])
     if len(task) > TASK_LINES_MAX:
         yield f"        … {counted(len(task) - TASK_LINES_MAX, 'more line')}, see --json"
+
+
+def task_of(answer: Answer) -> str:
+    """What the run was for: said when it began, or else with one of its outcomes."""
+    told = [answer.get("task"), *(each.get("task_input") for each in answer.get("outcomes") or [])]
+    return next((str(each) for each in told if each), "")
 
 
 def ending(answer: Answer, terminal: Terminal) -> Iterator[str]:

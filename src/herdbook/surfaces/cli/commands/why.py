@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from herdbook.surfaces.cli.entries import counted, decimal, move, signed, standing, when
+from herdbook.surfaces.cli.entries import counted, decimal, is_attempt, move, signed, standing, when
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.terminal import Answer, Terminal, clipped, line, table
 
 EXAMPLES = """\
 example:
-  $ herdbook why acme/checkout/tests retry-budget
+  $ herdbook write acme/ci tz '"UTC"' --why "the date tests compare against UTC midnight" --session monday
+  $ herdbook brief acme/ci --session tuesday
+  $ herdbook outcome success --session tuesday --ref ci-4711 --used tz --task-input "make the tests pass"
+  $ herdbook why acme/ci tz
 
 Trust belongs to a claim: versions that say the same thing share it, and a changed value starts over."""
 
@@ -48,7 +51,7 @@ def claim_lines(claim: Answer, terminal: Terminal) -> Iterator[str]:
 
 def move_row(each: Answer) -> list[str]:
     vouched = "attested" if each.get("attested") else ""
-    told = line(each.get("type", ""))
+    told = f"run ended in {line(each.get('type', ''))}" if is_attempt(each) else line(each.get("type", ""))
     if each.get("effective_type") not in (None, each.get("type")):
         told += f", now {line(each['effective_type'])}"
     return [
@@ -69,7 +72,8 @@ def who(each: Answer) -> str:
 
 def reading(each: Answer) -> str:
     """How the run came to it: `v2 used, read 2026-01-01 10:00:03Z`; of a revision, its reason."""
-    parts = [f"v{each['version']}" if each.get("version") else "", line(each.get("how") or "")]
+    how = "tried" if is_attempt(each) else line(each.get("how") or "")
+    parts = [f"v{each['version']}" if each.get("version") else "", how]
     shown = " ".join(part for part in parts if part)
     if each.get("read_at"):
         shown += f", read {when(each['read_at'])}"

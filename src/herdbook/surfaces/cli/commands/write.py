@@ -6,16 +6,18 @@ import argparse
 from typing import Any
 
 from herdbook.base import limits, strict_json, text
+from herdbook.record.trust import FRESH_CONFIDENCE
 from herdbook.surfaces.cli.entries import decimal, standing
 from herdbook.surfaces.cli.inputs import finite, link, value_of
-from herdbook.surfaces.cli.invocation import Invocation, Run, footer
+from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.parser import number, whole_number
 from herdbook.surfaces.cli.terminal import Answer, line
 
 EXAMPLES = """\
 example:
   $ herdbook write acme/ci tz '{"env": {"TZ": "UTC"}}' --why "the date tests compare against UTC midnight"
-  $ herdbook write acme/checkout/tests retry-budget 5 --why "the provider sheds four calls under load" --if-version 1
+  $ herdbook write acme/checkout/tests retry-budget 3 --why "the payment sandbox rejects the first two calls"
+  $ herdbook write acme/checkout/tests retry-budget 5 --why "under load it rejects the first four" --if-version 1
   $ echo "the fixture needs a seeded database" | herdbook write acme/ci seed-first - --text --why "migrations read it"
 
 VALUE is JSON; --text takes it as the text it is. The same value again is no new version: it is affirmed."""
@@ -30,21 +32,21 @@ SAID = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the next version of an entry. It supersedes the one before; nothing is overwritten."
-    add_entry_arguments(parser)
+    add_entry_arguments(parser, confidence=FRESH_CONFIDENCE)
     parser.add_argument("--kind", choices=("fact", "belief", "experience"), help="beliefs fade faster, experiences slower (fact)")
     worked = parser.add_mutually_exclusive_group()
     worked.add_argument("--worked", dest="worked", action="store_const", const=True, help="it was tried, and it worked")
     worked.add_argument("--failed", dest="worked", action="store_const", const=False, help="it was tried, and it did not")
 
 
-def add_entry_arguments(parser: argparse.ArgumentParser) -> None:
+def add_entry_arguments(parser: argparse.ArgumentParser, *, confidence: float) -> None:
     """What a write and a dead end have in common."""
     parser.add_argument("entity", metavar="ENTITY", help="a path such as acme/checkout/tests")
     parser.add_argument("key", metavar="KEY", help="the entry's key; slashes and dots in it are only text")
     parser.add_argument("value", metavar="VALUE", help="any JSON; - reads it from the standard input")
     parser.add_argument("--text", action="store_true", help="VALUE is text, not JSON")
     parser.add_argument("--why", metavar="TEXT", help="why it is true: what the next reader decides by")
-    parser.add_argument("--confidence", metavar="X", type=number, help="how sure the author is, from 0 to 1 (0.5)")
+    parser.add_argument("--confidence", metavar="X", type=number, help=f"how sure the author is, from 0 to 1 ({confidence})")
     parser.add_argument("--applies-when", metavar="TEXT", help="the condition that must have occurred for it to count")
     parser.add_argument("--expires-at", metavar="TIME", help="ISO 8601; from then on it is retired")
     parser.add_argument(
@@ -76,9 +78,14 @@ def written(invocation: Invocation, *, kind: str | None, worked: bool | None, co
         "if_version": args.if_version,
         "request_id": args.request_id,
     }
+    if args.no_session and invocation.settings.agent:
+        agent = invocation.settings.agent
+        invocation.terminal.remark(
+            f"warning: {agent} is not kept as the author, since an agent is known by its run: leave out --no-session"
+        )
     belongs = invocation.run(entity=args.entity)
     answer = invocation.ask("write", entry, session=belongs.session if belongs else None, **fields)
-    return invocation.show(answer, lines(answer, invocation, belongs))
+    return invocation.show_of_run(answer, lines(answer, invocation), belongs)
 
 
 def entry_of(invocation: Invocation) -> dict[str, Any]:
@@ -91,7 +98,7 @@ def entry_of(invocation: Invocation) -> dict[str, Any]:
     return {"entity": text.entity_path(args.entity), "key": text.key(args.key), "value": value}
 
 
-def lines(answer: Answer, invocation: Invocation, belongs: Run | None) -> list[str]:
+def lines(answer: Answer, invocation: Invocation) -> list[str]:
     claim = str(answer.get("claim", "new"))
     said = SAID.get(claim, line(claim))
     if answer.get("supersedes"):
@@ -100,4 +107,4 @@ def lines(answer: Answer, invocation: Invocation, belongs: Run | None) -> list[s
     second = f"  {standing(answer, invocation.terminal)} · confidence {decimal(answer.get('confidence'))}"
     for warning in answer.get("warnings") or []:
         invocation.terminal.remark(f"warning: {warning}")
-    return [first, second, *footer(belongs)]
+    return [first, second]

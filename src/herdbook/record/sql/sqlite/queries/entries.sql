@@ -138,6 +138,17 @@ SELECT path FROM path WHERE tenant = :tenant AND path < :path ORDER BY path DESC
 -- Keys of one path, for "did you mean".
 SELECT key FROM entry WHERE tenant = :tenant AND path = :path ORDER BY key LIMIT :limit;
 
+-- name: stood_before
+-- Superseding never empties what is known: the first version of the newest earlier claim that stands, for given versions (a JSON
+-- list). The first, since a later one may only restate it.
+SELECT j.value, (SELECT min(w.id) FROM version w WHERE w.tenant = :tenant AND w.entry = p.entry AND w.claim = (
+    SELECT v.claim FROM version v
+    CROSS JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim
+    WHERE v.tenant = :tenant AND v.entry = p.entry AND v.id < p.id
+      AND (c.observed > 0 OR c.corroborated > 0) AND c.failed_since < :contested
+    ORDER BY v.id DESC LIMIT 1))
+FROM json_each(:versions) j CROSS JOIN version p ON p.id = j.value AND p.tenant = :tenant;
+
 -- name: origin_of
 -- Where a version came from.
 SELECT origin FROM version WHERE id = :version AND tenant = :tenant;

@@ -25,7 +25,7 @@ SELECT p.path, v.key, v.number, x.before, x.factor, x.after, x.how, x.credit, x.
 FROM outcome_cause x
 CROSS JOIN version v ON v.id = x.version
 CROSS JOIN path p ON p.tenant = x.tenant AND p.id = v.path
-WHERE x.tenant = :tenant AND x.outcome = :outcome ORDER BY p.path, v.key, v.number, x.how;
+WHERE x.tenant = :tenant AND x.outcome = :outcome ORDER BY p.path, v.key, v.number, x.n;
 
 -- name: multipliers
 -- What a type of outcome does, everywhere and under which paths.
@@ -78,14 +78,16 @@ WHERE (tenant, path, entry, digest) = (SELECT tenant, path, entry, claim FROM ve
 -- Remember the newest version whose claim stands, to be served beside an unproven newer one: the newest that states the claim of the
 -- one that earned it.
 UPDATE entry SET standing_version = max(coalesce(standing_version, 0), (
-  SELECT max(v.id) FROM version w JOIN version v ON v.tenant = w.tenant AND v.entry = w.entry AND v.claim = w.claim WHERE w.id = :version))
+  SELECT max(v.id) FROM version w JOIN version v ON v.tenant = w.tenant AND v.entry = w.entry AND v.claim = w.claim
+  WHERE w.id = :version AND (v.id = w.id OR v.origin IN ('principal', 'operator'))))
 WHERE (tenant, path, key) = (SELECT tenant, path, key FROM version WHERE id = :version AND tenant = :tenant);
 
 -- name: clear_standing
--- A claim that no longer stands is not served as one that does.
+-- A claim that no longer stands is not served as one that does: back to what stood before, never on to what has yet to earn it.
 UPDATE entry SET standing_version = (
   SELECT max(v.id) FROM version v JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim
-  WHERE v.tenant = entry.tenant AND v.entry = entry.id AND (c.observed > 0 OR c.corroborated > 0))
+  WHERE v.tenant = entry.tenant AND v.entry = entry.id AND (c.observed > 0 OR c.corroborated > 0)
+    AND (v.id <= entry.standing_version OR v.origin IN ('principal', 'operator')))
 WHERE (tenant, path, key) = (SELECT tenant, path, key FROM version WHERE id = :version AND tenant = :tenant);
 
 -- name: next_revision

@@ -23,8 +23,8 @@ FROM read r CROSS JOIN version v ON v.id = r.version AND v.tenant = r.tenant
 WHERE r.tenant = :tenant AND r.session = :session AND r.folded > :reads ORDER BY r.folded, r.id;
 
 -- name: served_claims
--- What a session was served, as what it asserts, in the order it happened.
-SELECT v.entry, v.claim, r.version FROM read r CROSS JOIN version v ON v.id = r.version AND v.tenant = r.tenant
+-- What a session was served, as what it asserts, in the order it happened and came into the record.
+SELECT v.entry, v.claim, r.version, r.folded FROM read r CROSS JOIN version v ON v.id = r.version AND v.tenant = r.tenant
 WHERE r.tenant = :tenant AND r.session = :session AND r.served = 1 ORDER BY r.folded, r.id;
 
 -- name: served_by_key
