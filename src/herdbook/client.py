@@ -3,7 +3,6 @@
 It promises that a tell (write, action, outcome, ...) keeps one id however often it is sent, that a call ends by its deadline, and
 that an outage is said: asks raise `unreachable`, tells go to the spool if there is one and are delivered later, in order, once.
 It refuses to follow redirects, to take another answer for herdbook's, and to merge variables that could run code.
-It is dense on purpose: it has to be one file, and a file here has at most 500 lines.
 """
 
 # fmt: off
@@ -225,9 +224,10 @@ class Spool:
         return {"delivered": delivered, "refused": refused, "left": left or int(self.pending())}
     def refusal(self, line: bytes, send: Callable[[str, Answer], object]) -> Answer | None:
         """Send one line: None when it is delivered, the line with its error when the record refused it."""
+        told: Answer = {}
         try:
             told = json.loads(line)
-            send(told["verb"], dict.fromkeys(SPOOLED, told["fields"])[told["verb"]])  # no client spools another verb
+            send(SPOOLED[SPOOLED.index(told["verb"])], told["fields"])  # no client spools another verb
             return None
         except (ValueError, KeyError, TypeError, RecursionError):
             return {"line": line.decode("utf-8", "replace"), "error": {"code": "torn", "message": "no client wrote this line"}}
