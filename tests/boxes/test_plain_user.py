@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOBODY = "65534"
+NOT_NEEDED = shutil.ignore_patterns("__pycache__", "mypy*", "*mypyc*", "pip*", "ruff*", "setuptools*", "grimp*", "ast_serialize*")
 THE_SAME = ("test_contract.py::TestBubblewrap", "test_escapes.py", "test_reaper.py", "test_providers.py")
 
 
@@ -21,20 +22,32 @@ def as_nobody(*command: str) -> list[str]:
     return [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", *command]
 
 
-def interpreter_for_nobody() -> str | None:
+def copied_for_nobody(place: Path) -> None:
+    """The product, its tests and their tools where anybody may read them: a clone or a home may be closed to others."""
+    for name in ("src", "tests"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", place)
+    for tools in {path for path in sys.path if path.endswith("site-packages")}:
+        shutil.copytree(tools, place / "tools", ignore=NOT_NEEDED, dirs_exist_ok=True, symlinks=True)
+    for path in [place, *place.rglob("*")]:
+        path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))
+        os.chown(path, int(NOBODY), int(NOBODY))
+
+
+def interpreter_for_nobody(place: Path) -> str | None:
     """This interpreter, or the system's if this one lies in a closed home: it must load the test tools of this one."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     # It must find itself, too: setpriv may start what the user then cannot.
     code = "import os, sys, pytest, herdbook.boxes.bubblewrap; sys.exit(not os.access(sys.executable, os.X_OK))"
     for program in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        asked = subprocess.run(as_nobody(program, "-c", code), env=environment(), cwd="/", capture_output=True, check=False)
+        asked = subprocess.run(as_nobody(program, "-c", code), env=environment(place), cwd="/", capture_output=True, check=False)
         if asked.returncode == 0:
             return program
     return None
 
 
-def environment() -> dict[str, str]:
-    paths = [str(ROOT / "src"), str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+def environment(place: Path) -> dict[str, str]:
+    paths = [str(place / name) for name in ("src", "", "tools")]
     return {"PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -45,16 +58,16 @@ def test_boxes_keep_their_promises_for_a_plain_user(bubblewrap_works: None) -> N
         return  # this is a plain user already: every other test here ran as one
     if shutil.which("setpriv") is None:
         pytest.skip("cannot run here: setpriv, of util-linux, is not installed")
-    program = interpreter_for_nobody()
-    if program is None:
-        pytest.skip("cannot run here: no interpreter that a plain user may start can load these tests")
-    place = tempfile.mkdtemp(prefix="herdbook-plain-")
-    os.chown(place, int(NOBODY), int(NOBODY))
-    tests = [str(ROOT / "tests" / "boxes" / name) for name in THE_SAME]
-    options = ["-q", "-x", "-p", "no:cacheprovider", f"--basetemp={place}/t", f"--rootdir={ROOT}"]
-    command = as_nobody(program, "-m", "pytest", *options, *tests)
+    place = Path(tempfile.mkdtemp(prefix="herdbook-plain-"))
     try:
-        ran = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+        copied_for_nobody(place)
+        program = interpreter_for_nobody(place)
+        if program is None:
+            pytest.skip("cannot run here: no interpreter that a plain user may start can load these tests")
+        tests = [str(place / "tests" / "boxes" / name) for name in THE_SAME]
+        options = ["-q", "-x", "-p", "no:cacheprovider", f"--basetemp={place}/t", f"--rootdir={place}"]
+        command = as_nobody(program, "-m", "pytest", *options, *tests)
+        ran = subprocess.run(command, env=environment(place), cwd=place, capture_output=True, text=True, timeout=110, check=False)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
