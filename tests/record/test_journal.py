@@ -280,13 +280,16 @@ def test_a_line_comes_back_as_it_went(exposure: Exposure) -> None:
     """What is noted would be folded as something else, or not at all."""
     line = journal.line(exposure)
     assert "\n" not in line[:-1]
-    assert list(exposure) == journal.parsed(line.encode()[:-1])
+    whole = line.encode()[:-1]
+    assert [list(exposure)] == journal.parsed([whole])
+    assert [list(exposure), None, list(exposure)] == journal.parsed([whole, b"{torn", whole]), "one torn line takes only itself"
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_line_makes_the_reader_fail(line: bytes) -> None:
     """Some garbage would stop every write."""
-    assert journal.parsed(line) is None or len(journal.parsed(line) or ()) == 9
+    (found,) = journal.parsed([line])
+    assert found is None or len(found) == 9
 
 
 def test_two_processes_never_take_one_id_for_two_reads(book: Book, reader: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,3 +299,14 @@ def test_two_processes_never_take_one_id_for_two_reads(book: Book, reader: Desk,
     for _ in range(4):
         person(book.open()).read("a", session="s")
     assert 4 == len(reads(reader))
+
+
+def test_what_is_kept_between_briefings_is_never_old(book: Book, reader: Desk) -> None:
+    """A briefing would show the trust of before an outcome that is already acknowledged, here or in another process."""
+    other = person(book.open())
+    for desk, expected in ((reader, 0.515), (other, 0.53045)):
+        assert 1 == len(reader.brief()["entries"])
+        desk.run(f"run-{expected}", used=["a"])
+        for asked in (reader, other):
+            assert expected == pytest.approx(asked.brief()["entries"][0]["confidence"])
+            assert asked.brief()["entries"] == asked.brief()["entries"]

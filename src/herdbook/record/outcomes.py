@@ -131,6 +131,8 @@ def find_causes(
 def charge_once(causes: list[Cause]) -> list[Cause]:
     """One run that fails is one failure: what it used is not charged again for the attempt that failed within it."""
     failed = {(cause.entry, cause.claim) for cause in causes if cause.how == "used" and not cause.result}
+    if not failed:
+        return causes
     return [
         cause._replace(credit=0.0) if cause.how == "attempt" and (cause.entry, cause.claim) in failed else cause
         for cause in causes

@@ -282,7 +282,7 @@ class Record:
             tx.run("set_meta", {"name": f"text_index:{tenant}", "value": str(version)})
 
     def _heads(self, tenant: int, numbers: Sequence[int]) -> list[HeadRow]:
-        rows = self.store.rows("heads", {"tenant": tenant, "paths": json.dumps(numbers)}) if numbers else []
+        rows = self.store.kept_rows("heads", {"tenant": tenant, "paths": json.dumps(numbers)}) if numbers else []
         return cast("list[HeadRow]", rows)
 
     def _load_versions(self, tenant: int, ids: Sequence[int]) -> dict[int, Version | HerdbookError]:

@@ -78,6 +78,10 @@ class Store(Reader, Protocol):
         """Read several things of one committed state, without what waits to be folded: it needs neither a turn nor a disk."""
         ...
 
+    def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        """All rows, which may be those of the last time if nobody has committed anything since. Not to be changed."""
+        ...
+
     def note_reads(self, exposures: Sequence[Exposure]) -> None:
         """Keep what was shown: visible to every process at once, durable with the next write, never waiting for either."""
         ...

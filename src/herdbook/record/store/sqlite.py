@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,6 +37,7 @@ T = TypeVar("T")
 APPLICATION_ID = 0x68626B31  # "hbk1": how the file says whose it is
 SYNCHRONOUS = ("FULL", "NORMAL")
 BUSY_SECONDS = 30  # against writers that do not take the file lock, such as the sqlite3 shell
+KEPT_ROWS_MAX = 20_000  # a few megabytes for each thread that reads
 CACHE_KIB = 8_000  # the claims of a large entity lie a page each in a large record: 2 MB, the default, cost its briefing 1 ms
 QUERIES = load_queries("sqlite")
 MIGRATIONS = load_migrations("sqlite")
@@ -54,6 +55,7 @@ class Connection:
         self.raw.execute("PRAGMA foreign_keys=ON")
         self.raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         self._execute = self.raw.execute
+        self._kept_at, self._kept = -1, dict[tuple[Any, ...], list[Row]]()
         self.next_id = ids.next
 
     def rows(self, query: str, params: Params) -> list[Row]:
@@ -68,6 +70,22 @@ class Connection:
         except REFUSED as problem:
             raise translated(problem) from problem
         return found
+
+    def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        try:
+            at = self._execute("PRAGMA data_version").fetchone()[0]  # another number once anybody else has committed anything
+        except REFUSED as problem:
+            raise translated(problem) from problem
+        if at != self._kept_at:
+            self._kept_at = at
+            self._kept.clear()
+        key = (query, *params.values())
+        rows = self._kept.get(key)
+        if rows is None:
+            rows = self.rows(query, params)
+            if len(rows) + sum(map(len, self._kept.values())) <= KEPT_ROWS_MAX:
+                self._kept[key] = rows
+        return rows
 
     def run(self, query: str, params: Params) -> None:
         try:
@@ -124,6 +142,9 @@ class SqliteStore:
 
     def row(self, query: str, params: Params) -> Row | None:
         return self._reader().row(query, params)
+
+    def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        return self._reader().kept_rows(query, params)
 
     def write(self, work: Callable[[Connection], T], *, wait_seconds: float | None = None) -> T:
         if wait_seconds is None:
@@ -382,9 +403,10 @@ def refuse_foreign(path: Path) -> None:
 
 
 def header(path: Path, *, mode: str) -> tuple[int, int, int]:
-    """The file's schema, application and number of tables."""
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS)
+    """The file's schema, application and number of tables, as of one moment: another process may be making it just now."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=BUSY_SECONDS)
     try:
+        connection.execute("BEGIN")
         queries = ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_schema")
         at, whose, tables = (connection.execute(query).fetchone()[0] for query in queries)
         return at, whose, tables
