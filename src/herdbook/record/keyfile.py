@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from pathlib import Path
 
 from herdbook.base.errors import SealKeyMissing, SealKeyWrong
@@ -63,8 +62,3 @@ def sync_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def is_private(path: Path) -> bool:
-    """Whether only its owner can read it."""
-    return not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)

@@ -139,7 +139,7 @@ class ReadsJournal:
         finally:
             fcntl.flock(self._truncate, fcntl.LOCK_UN)
 
-    def waiting_bytes(self, tx: Transaction | None = None) -> int:
+    def waiting_bytes(self) -> int:
         """Bytes in the file; those already folded are counted too until the file starts anew."""
         return os.fstat(self._append).st_size - HEADER_BYTES
 

@@ -126,8 +126,4 @@ def width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(each) in "WF" else 0 if unicodedata.combining(each) else 1 for each in text)
 
 
-def first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 Answer = dict[str, Any]
