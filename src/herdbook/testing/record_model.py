@@ -316,7 +316,8 @@ class RecordMachine(RuleBasedStateMachine):
             outcome.said.append(result)
             failed = {(key, v.value) for key, v, move, _ in outcome.moved if move.how == "used" and not move.result}
             for key, v, move, due in outcome.moved:
-                if move.how != "attempt" or (key, v.value) not in failed:  # one run that fails is one failure
+                first = outcome.said == [result]  # later attestations find the credit given
+                if first and (move.how != "attempt" or (key, v.value) not in failed):  # one run that fails is one failure
                     move.credit = due
             outcome.in_base_rate = outcome.in_base_rate or any(move.how != "attempt" for _, _, move, _ in outcome.moved)
             if result == "success":
