@@ -6,7 +6,7 @@
       Conflict (409)         VersionConflict, RequestConflict
       Unavailable (503)      Busy, DiskFull (507), Unreachable
       Broken (500)           SealBroken, SealKeyMissing, SealKeyWrong, SchemaNewer
-      CannotIsolate (501)
+      CannotIsolate (501)    ExtraMissing (501)
 
 The docstring is the default message. Every surface renders the same object through `as_dict`.
 """
@@ -171,3 +171,14 @@ class CannotIsolate(HerdbookError):
     """No box provider can isolate here: run `herdbook doctor` for what is missing and how to get it."""
 
     code, status = "cannot_isolate", 501
+
+
+class ExtraMissing(HerdbookError):
+    """This needs a package that is not installed: install the extra that the message names."""
+
+    code, status = "extra_missing", 501
+
+    @classmethod
+    def of(cls, extra: str, *, what: str) -> ExtraMissing:
+        """For `what`, which comes with `pip install 'herdbook[extra]'`."""
+        return cls(f"{what} is not installed: pip install 'herdbook[{extra}]'", extra=extra)
