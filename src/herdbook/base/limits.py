@@ -38,6 +38,10 @@ PAGE_MAX: Final = 1_000
 
 BOX_LEASE_SECONDS_DEFAULT: Final = 120
 BOX_LEASE_SECONDS_MAX: Final = 24 * 3600
+BOX_PASS_SECONDS_MAX: Final = 15 * 60
+
+REACH_PATTERNS_MAX: Final = 32  # entity-path patterns of one key
+CONNECTIONS_MAX: Final = 64  # names of connections that one key or box may use
 
 assert VALUE_BYTES_MAX <= VALUE_BYTES_CEILING < REQUEST_BYTES_MAX, "one value must fit in one request"
 assert TASK_CHARS_MAX * 4 < REQUEST_BYTES_MAX, "a task must fit in one request"

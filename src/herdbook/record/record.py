@@ -11,7 +11,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Self, cast
 
-from herdbook.base import limits, text
+from herdbook.base import box_token, limits, text
 from herdbook.base.errors import HerdbookError, NotFound, SealBroken, SealKeyMissing, SealKeyWrong
 from herdbook.record import keyfile, seals, trust
 from herdbook.record.cache import BoundedCache
@@ -88,6 +88,12 @@ class Record:
         if self._key is None:
             raise SealKeyMissing
         return seals.seal(self._key, *parts)
+
+    def pass_key(self) -> bytes:
+        """The key that signs passes of boxes, out of the one that seals the record."""
+        if self._key is None:
+            raise SealKeyMissing
+        return box_token.signing_key(self._key)
 
     def holds(self, expected: bytes | None, *parts: Part) -> bool:
         """Whether a seal is that of these parts; only where the key is here."""

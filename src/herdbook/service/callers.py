@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from herdbook.base.reach import ANY, EVERYTHING, Reach
 from herdbook.record.types import Stamp
 
 SCOPES = ("read", "write", "attest", "host")
@@ -20,6 +21,8 @@ class Caller:
     channel: str  # python, cli, rest or box
     box: str | None = None  # set by the listener that accepted the call
     origin: str = "operator"
+    reach: Reach = EVERYTHING
+    connections: tuple[str, ...] = ()  # names the gateway may use for it; `*` is any
 
     stamp: Stamp = field(init=False, compare=False)  # what the record keeps of it; made once, since every call needs it
 
@@ -30,7 +33,7 @@ class Caller:
 
 def local_caller(identity: str, *, channel: str = "python") -> Caller:
     """Whoever can open the file is its operator and may do everything, attesting included."""
-    return Caller(DEFAULT_TENANT, identity, frozenset(SCOPES), channel)
+    return Caller(DEFAULT_TENANT, identity, frozenset(SCOPES), channel, connections=(ANY,))
 
 
 def box_caller(box: str, *, identity: str, tenant: int = DEFAULT_TENANT) -> Caller:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from herdbook.service import answers, asking, requests, telling
+from herdbook.service.access import answers as access_answers
+from herdbook.service.access import passes
+from herdbook.service.access import requests as access
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ VERBS: dict[str, Verb] = {
         tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),
         tell("box_close", "host", requests.BoxClose, answers.BoxView, telling.box_close),
         ask("box_list", "host", requests.BoxList, answers.Boxes, asking.box_list),
+        tell("box_pass", "host", access.MakeBoxPass, access_answers.BoxPassMade, passes.box_pass),
+        ask("box_check", "host", access.CheckBoxPass, access_answers.BoxPassChecked, passes.box_check),
         ask("status", "host", requests.Status, answers.StatusAnswer, asking.status),
     )
 }

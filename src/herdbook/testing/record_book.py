@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pytest
@@ -109,8 +109,7 @@ class Desk:
 
 def person(service: Service, identity: str = "ann", *, tenant: int = DEFAULT_TENANT) -> Desk:
     """Somebody at the machine itself, who may do everything."""
-    caller = local_caller(identity)
-    return Desk(service, Caller(tenant, identity, caller.scopes, caller.channel))
+    return Desk(service, replace(local_caller(identity), tenant=tenant))
 
 
 def box(service: Service, name: str, *, identity: str = FLEET) -> Desk:

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from herdbook.base.errors import Forbidden, InvalidRequest, Unauthorized
+from herdbook.base.reach import ANY
 from herdbook.service.callers import DEFAULT_TENANT, SCOPES, Caller
 
 LOG = logging.getLogger("herdbook.rest")
@@ -99,7 +100,7 @@ class BoxDoor:
 def door(key: str | None, *, identity: str, on_unix: bool) -> Door:
     """The door of a server's own listener."""
     scopes = KEYLESS if key is None else EVERYTHING
-    caller = Caller(DEFAULT_TENANT, identity, scopes, channel="rest", origin="agent")
+    caller = Caller(DEFAULT_TENANT, identity, scopes, channel="rest", origin="agent", connections=(ANY,))
     return LocalDoor(caller, by_name=not on_unix) if key is None else KeyDoor(caller, sha256(key.encode()).digest())
 
 

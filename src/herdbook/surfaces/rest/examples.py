@@ -43,6 +43,8 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "why": {**ENTRY},
     "trace": {**REF},
     "end_session": {**SESSION},
+    "box_pass": {**BOX, "reach": ["acme/checkout"], "connections": ["github"], "seconds": 300},
+    "box_check": {"token": "hbx_eyJib3giOiJib3gtN2YzYSJ9.c2lnbmVk"},
     "box_close": {**BOX, "detail": "exit 0"},
     "box_list": {"label": "checkout", "limit": 10},
     "status": {},
