@@ -98,6 +98,7 @@ COMMANDS: Final = {
         Command("diff", "herdbook.surfaces.cli.commands.diff", "what changed between two versions", BACK, ("diff",)),
         Command("why", "herdbook.surfaces.cli.commands.why", "every move of an entry's trust", BACK, ("why",)),
         Command("trace", "herdbook.surfaces.cli.commands.trace", "a run, reconstructed", BACK, ("trace",)),
+        Command("watch", "herdbook.surfaces.cli.commands.watch", "watch deploys and alerts from fresh boxes", RUN),
         Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
         Command(
             "box",

@@ -1,0 +1,1 @@
+"""The watcher: one fresh box per deploy and per alert, held by code and history. See DESIGN.md."""

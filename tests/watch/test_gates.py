@@ -1,0 +1,124 @@
+"""What may be drafted: one narrow way to yes, and every way to no with a reason that a person can argue with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from herdbook.base.errors import Conflict, InvalidRequest
+from herdbook.watch import principal
+from herdbook.watch.findings import Instance, KnownClass, Signals, Verdict
+from herdbook.watch.gates import should_draft_pr
+from herdbook.watch.rules import RULES
+
+SORT = KnownClass(
+    "acme/deploy", "regression-2026-07-30-search-confidence-sort", 3, "product_regression", ("least trusted first",)
+)
+AUGUST = KnownClass("acme/deploy", "incident-2026-08-14-api-startup-probe-timeout", 1, "cold_image", ("startup probe failed",))
+CLEAR = Signals(lines=("AssertionError: least trusted first",), seen=("product_regression",))
+HELD = Instance("fix-1", "success", 2, attested=True)
+BROKE = Instance("load-1", "minor_failure", 2, attested=True)
+LABELS = sorted({each.label for each in RULES if each.label != "product_regression"} | {"cold_image", "noise", "unexplained"})
+
+
+def test_a_known_regression_whose_last_fix_held_is_drafted_and_says_on_what() -> None:
+    """The one thing the loop earns would not be given, or could not be argued with."""
+    verdict = should_draft_pr("product_regression", CLEAR, SORT, [BROKE, HELD, HELD])
+    assert (True, ("acme/deploy regression-2026-07-30-search-confidence-sort 3",)) == (verdict.allowed, verdict.entries)
+    assert ("load-1", "fix-1", "fix-1") == verdict.outcomes
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_no_other_label_is_drafted(label: str) -> None:
+    """A slow image, a full disk or a cut stream would be answered with a change to the product."""
+    assert not should_draft_pr(label, CLEAR, SORT, [HELD]).allowed
+
+
+def test_a_cold_image_is_not_drafted_even_if_handed_a_regression_and_a_success() -> None:
+    """An actor that is sure of itself would open the pull request that the whole gate exists to stop."""
+    slow = replace(CLEAR, seen=("product_regression", "startup_unhealthy"))
+    assert not should_draft_pr("product_regression", CLEAR, AUGUST, [HELD]).allowed
+    assert not should_draft_pr("product_regression", slow, SORT, [HELD]).allowed
+    assert not should_draft_pr("product_regression", replace(CLEAR, seen=("cold_image",)), SORT, [HELD]).allowed
+
+
+def test_a_first_sighting_is_not_drafted() -> None:
+    """What nobody has named or resolved would be mended by guessing."""
+    assert "first sighting" in should_draft_pr("product_regression", CLEAR, None, []).reason
+    assert not should_draft_pr("product_regression", CLEAR, SORT, []).allowed
+
+
+def test_a_fix_that_did_not_hold_is_not_drafted_again_and_a_human_is_asked() -> None:
+    """The same broken fix would be drafted a third time."""
+    verdict = should_draft_pr("product_regression", CLEAR, SORT, [HELD, BROKE])
+    assert not verdict.allowed
+    assert "the fix didn't hold" in verdict.reason
+    assert "a human should look" in verdict.reason
+    assert ("fix-1", "load-1") == verdict.outcomes
+
+
+def test_more_failures_than_successes_outweigh_a_last_success() -> None:
+    """A class that mostly fails would be drafted on its lucky day."""
+    assert not should_draft_pr("product_regression", CLEAR, SORT, [BROKE, BROKE, HELD]).allowed
+    assert not should_draft_pr("product_regression", CLEAR, replace(SORT, standing="contested"), [HELD]).allowed
+
+
+def test_ambiguity_is_no() -> None:
+    """A migration that is still running would be drafted as a regression."""
+    assert not should_draft_pr("product_regression", replace(CLEAR, ambiguous_with=("migration_race",)), SORT, [HELD]).allowed
+
+
+def test_what_a_box_says_of_itself_earns_nothing_and_its_failures_count() -> None:
+    """An actor could earn its own permission."""
+    assert not should_draft_pr("product_regression", CLEAR, SORT, [replace(HELD, attested=False)]).allowed
+    assert not should_draft_pr("product_regression", CLEAR, SORT, [HELD, replace(BROKE, attested=False)]).allowed
+
+
+@given(
+    label=st.sampled_from([*LABELS, "product_regression"]),
+    seen=st.lists(st.sampled_from([*LABELS, "product_regression"]), max_size=3),
+    doubts=st.lists(st.sampled_from(LABELS), max_size=2),
+    matched=st.sampled_from([None, SORT, AUGUST]),
+    history=st.lists(st.sampled_from([HELD, BROKE, replace(HELD, attested=False)]), max_size=5),
+)
+def test_yes_implies_every_condition(
+    label: str, seen: list[str], doubts: list[str], matched: KnownClass | None, history: list[Instance]
+) -> None:
+    """Some combination would slip past the rules one by one."""
+    verdict: Verdict = should_draft_pr(label, Signals(seen=tuple(seen), ambiguous_with=tuple(doubts)), matched, history)
+    assert "" != verdict.reason
+    if verdict.allowed:
+        last = [each for each in history if each.attested or not each.held][-1]
+        assert (label, matched, doubts, True) == ("product_regression", SORT, [], last.held)
+        assert not {"cold_image", "startup_unhealthy"} & set(seen)
+
+
+def test_init_writes_gates_that_pass_their_own_tests_and_then_run(tmp_path: Path) -> None:
+    """The principal's first copy would be broken, or ours would go on deciding."""
+    ours = tmp_path / "oncall"
+    assert ["gates.py", "test_gates.py", "watch.toml"] == [path.name for path in principal.init(ours)]
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ours)], capture_output=True, text=True
+    )
+    assert 0 == tested.returncode, tested.stdout
+    (ours / "gates.py").write_text("def should_draft_pr(*asked):\n    return 'mine'\n")
+    assert "mine" == str(principal.load_gate(ours / "gates.py")("product_regression", CLEAR, SORT, [HELD]))
+    assert should_draft_pr is principal.load_gate(None)
+
+
+def test_gates_are_never_overwritten_nor_passed_over(tmp_path: Path) -> None:
+    """The rules that hold the actor would be lost to a command typed twice, or to a file that is missing."""
+    principal.init(tmp_path)
+    with pytest.raises(Conflict):
+        principal.init(tmp_path)
+    with pytest.raises(InvalidRequest):
+        principal.load_gate(tmp_path / "none.py")
+    (tmp_path / "gates.py").write_text("x = 1\n")
+    with pytest.raises(InvalidRequest):
+        principal.load_gate(tmp_path / "gates.py")
