@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from herdbook.surfaces.cli.invocation import Invocation
+from herdbook.surfaces.cli.terminal import line
 
 EXAMPLES = """\
 example:
   $ herdbook watch init oncall     # gates.py, its tests and watch.toml: yours from then on
+  $ herdbook watch classify app.log
 
 The gates in that directory decide what the watcher may do by itself; nothing else in it can."""
 
@@ -19,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", metavar="ACT", required=True)
     init = acts.add_parser("init", help="write gates.py, its tests and watch.toml into a repository")
     init.add_argument("directory", metavar="DIR", nargs="?", type=Path, default=Path("oncall"), help="where (oncall)")
+    classify = acts.add_parser("classify", help="what these logs would be taken for, and why")
+    classify.add_argument("file", metavar="FILE", help="a file of lines; - reads them from standard input")
 
 
 def run(invocation: Invocation) -> int:
@@ -32,4 +38,21 @@ def init(invocation: Invocation) -> int:
     return invocation.show({"written": [str(path) for path in written]}, [f"wrote {path}" for path in written])
 
 
-ACTS = {"init": init}
+def classify(invocation: Invocation) -> int:
+    from herdbook.watch.classify import classify_from_logs
+    from herdbook.watch.findings import Line
+
+    name = invocation.args.file
+    text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8", errors="replace")
+    found = classify_from_logs([Line(each) for each in text.splitlines()])
+    doubts = [f"  it may also be {each}" for each in found.signals.ambiguous_with]
+    lines = [
+        found.label,
+        *(f"  {line(each)}" for each in found.signals.lines),
+        *doubts,
+        *(f"  {each}" for each in found.signals.states),
+    ]
+    return invocation.show({"label": found.label, "signals": asdict(found.signals)}, lines)
+
+
+ACTS = {"init": init, "classify": classify}
