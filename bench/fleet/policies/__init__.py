@@ -1,0 +1,1 @@
+"""What a fleet may be briefed by. A policy sees what agents write and tell, never the world."""
