@@ -46,7 +46,7 @@ START, LOOP, BACK, RUN = "start here", "the loop", "looking back", "running it"
 LOCAL: Final = ("json", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
-STARTERS: Final = frozenset({"init", "write", "dead-end", "demo", "serve"})
+STARTERS: Final = frozenset({"init", "run", "write", "dead-end", "demo", "serve"})
 
 SERVE_EXAMPLES: Final = """\
 example:
@@ -63,6 +63,14 @@ COMMANDS: Final = {
             "demo", "herdbook.surfaces.demo.command", "two boxes, one record: see the second beat the first", START, (), LOCAL
         ),
         Command("init", "herdbook.surfaces.cli.commands.init", "start a record on this machine", START),
+        Command(
+            "run",
+            "herdbook.surfaces.cli.commands.run",
+            "a command inside the loop: briefed, and told from its exit code",
+            START,
+            ("brief", "record_action", "write", "commit_outcome", "attest"),
+            ("url", "record", "agent", "session"),
+        ),
         Command(
             "brief",
             "herdbook.surfaces.cli.commands.brief",
@@ -137,7 +145,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command line; the exit code is the answer to whoever scripted it."""
     arguments = sys.argv[1:] if argv is None else argv
     survive_any_text()
-    terminal = Terminal(as_json="--json" in arguments)
+    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments  # what is behind it is another program's
+    terminal = Terminal(as_json="--json" in ours)
     try:
         code = dispatch(arguments, terminal)
         sys.stdout.flush()

@@ -105,6 +105,13 @@ class Settings:
         """Where box providers of this machine keep their boxes."""
         return self.home / "boxes"
 
+    @property
+    def spool(self) -> Path:
+        """Where commands that go on without their server keep what they tell it: a file for each server."""
+        from hashlib import sha256  # here, because most commands spool nothing
+
+        return self.home / f"spool-{sha256((self.url or '').encode()).hexdigest()[:12]}.jsonl"
+
     def __iter__(self) -> Iterator[Shown]:
         for each in SETTINGS:
             value = getattr(self, each.name)
