@@ -12,7 +12,10 @@ from herdbook.__main__ import COMMANDS, WITHOUT_COMMAND
 from herdbook.service.verbs import VERBS
 from herdbook.surfaces.cli.problems import EXIT_CODES
 
-PROMISED = "init serve run brief write read search history diff outcome revise trace why ls box doctor demo attest action dead-end status"
+PROMISED = (
+    "init serve run brief write read search history diff outcome"
+    " revise trace why ls box doctor demo attest action dead-end status"
+)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
