@@ -107,6 +107,13 @@ COMMANDS: Final = {
         Command("why", "herdbook.surfaces.cli.commands.why", "every move of an entry's trust", BACK, ("why",)),
         Command("trace", "herdbook.surfaces.cli.commands.trace", "a run, reconstructed", BACK, ("trace",)),
         Command("watch", "herdbook.surfaces.cli.commands.watch", "watch deploys and alerts from fresh boxes", RUN),
+        Command(
+            "tune",
+            "herdbook.surfaces.cli.commands.tune",
+            "how ranking, credit and experiments work at a path",
+            RUN,
+            ("tune", "tuning"),
+        ),
         Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
         Command(
             "box",
@@ -127,6 +134,7 @@ WITHOUT_COMMAND: Final = {
     "box_pass": "a pass is made by the host that put the box there, and given to that box alone",
     "box_check": "a pass is checked by the gateway it is shown to",
     "box_beat": "a lease is kept by the process that holds it",
+    "exposures": "whole runs with every number the ranking saw: read by programs that learn from them, through the client",
 }
 
 THE_LOOP: Final = """\

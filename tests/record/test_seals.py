@@ -199,7 +199,7 @@ STEPS = {
     "a read's odds changed": "UPDATE read SET probability = 0.5",
     "a read moved to after the outcome": "UPDATE read SET folded = folded + 9223372036854775807 / 4",
     "a read slipped in": "INSERT INTO read"
-    " SELECT tenant, session, id + 1, version, rank, how, served, probability, at, folded FROM read"
+    " SELECT tenant, session, id + 1, version, rank, how, served, probability, at, folded, serving, features FROM read"
     " WHERE id = (SELECT max(id) FROM read)",
     "a write dropped": "DELETE FROM version WHERE key = 'b'",
     "a write given to another run": "UPDATE version SET session = NULL WHERE key = 'b'",

@@ -26,16 +26,18 @@ from herdbook.fastloop.candidates import (
     gather,
     narrow,
 )
+from herdbook.fastloop.features import FORM, features_of
 from herdbook.fastloop.lines import contested_note, excerpt, span
 from herdbook.fastloop.packing import Packed, Packer, reach_of
 from herdbook.fastloop.scope import StatsCache
-from herdbook.fastloop.sources import BriefRequest, Exposure, Record, reach
+from herdbook.fastloop.sources import BriefRequest, Record, reach
 from herdbook.fastloop.tokens import estimate_tokens
 from herdbook.fastloop.view import EntryView, entry_view
-from herdbook.record.types import Version
+from herdbook.record.types import Served, Shown, Version
 
 SIMILAR_PATHS_MAX: Final = 5
 NAMES_MAX: Final = limits.PAGE_MAX
+POLICY: Final = f"standing/{FORM}"  # the rule by which this orders, and the form of its features
 UNMATCHED: Final = ": nothing names it, so all is shown"
 HEADER_PART: Final = 6  # the path and the task take a sixth of the budget each, at most
 FOOTER_PART: Final = 3  # a footer that would take more than a third is said in two words
@@ -46,7 +48,8 @@ class Briefed:
     """The answer, and what it showed."""
 
     answer: dict[str, Any]
-    exposures: list[Exposure]
+    exposures: list[Shown]
+    serving: Served
 
 
 @dataclass(slots=True)
@@ -78,7 +81,10 @@ class Briefer:
             shown_view(candidate, clipped=clipped, rank=rank, path=path, now=now, bases=bases)
             for rank, (candidate, clipped) in enumerate(packed.shown, start=1)
         ]
-        exposures = [Exposure(shown.version_id, rank, "briefing") for rank, (shown, _) in enumerate(packed.shown, start=1)]
+        exposures = [
+            exposure(candidate, rank=rank, asked=path, now=now, base=bases[candidate.version.path])
+            for rank, (candidate, _) in enumerate(packed.shown, start=1)
+        ]
         answer = {
             "entity": path,
             "session": request.session,
@@ -94,11 +100,20 @@ class Briefer:
             "markdown": markdown,
             "at": iso(now),
         }
-        return Briefed(answer, exposures)
+        return Briefed(answer, exposures, Served(path, "briefing", "on", POLICY, gathered.known))
 
     def similar(self, tenant: int, path: str, top: str | None) -> list[str]:
         near = self.record.near(tenant, path, SIMILAR_PATHS_MAX)
         return [other for other in near if top is None or other == top or other.startswith(top + "/")]
+
+
+def exposure(candidate: Candidate, *, rank: int, asked: str, now: int, base: float) -> Shown:
+    """What is logged of one entry that was shown."""
+    coverage = -candidate.irrelevance
+    features = features_of(
+        candidate, asked=asked, now=now, base=base, score=coverage, relevance=coverage, cosine=0.0, coverage=coverage
+    )
+    return Shown(candidate.version_id, rank, "briefing", features=features)
 
 
 def blocks(packed: Packed, views: list[EntryView]) -> dict[str, list[EntryView]]:

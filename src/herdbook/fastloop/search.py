@@ -15,11 +15,12 @@ from herdbook.base.errors import HerdbookError, InvalidRequest, TooLarge, Unavai
 from herdbook.base.text import entity_path, whole_characters
 from herdbook.fastloop.candidates import IRRELEVANCE, Candidate, Gathered, Row, candidate, head_row, judge, relevant
 from herdbook.fastloop.scope import StatsCache, asked_tokens
-from herdbook.fastloop.sources import Exposure, Record, SearchRequest, reach
+from herdbook.fastloop.sources import Record, SearchRequest, reach
 from herdbook.fastloop.text import words_of
 from herdbook.fastloop.view import entry_view
-from herdbook.record.types import HeadRow, Version
+from herdbook.record.types import HeadRow, Served, Shown, Version
 
+POLICY: Final = "keyword"
 INDEX_BATCH: Final = 500
 INDEX_BATCHES_MAX: Final = 40  # one search indexes at most so much of what others wrote; the answer says when more is waiting
 MATCHES_MAX: Final = 1_000
@@ -33,7 +34,8 @@ class Searched:
     """The answer, and what it showed."""
 
     answer: dict[str, Any]
-    exposures: list[Exposure]
+    exposures: list[Shown]
+    serving: Served
 
 
 @dataclass(slots=True)
@@ -69,7 +71,8 @@ class Searcher:
             "left_out": {"expired": len(gathered.expired), "limit": len(matches) - len(shown), "unindexed": behind},
             "refused": gathered.refusals(),
         }
-        return Searched(answer, [Exposure(match.version_id, rank, "search") for rank, match in enumerate(shown, start=1)])
+        exposures = [Shown(match.version_id, rank, "search") for rank, match in enumerate(shown, start=1)]
+        return Searched(answer, exposures, Served(entity, "search", "on", POLICY, len(heads)))
 
     def scope(self, tenant: int, query: str, entity: str | None, top: str | None) -> tuple[list[HeadRow], bool]:
         """Which entries may answer, and whether the engine's index is still behind the record."""

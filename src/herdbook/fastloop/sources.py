@@ -1,4 +1,4 @@
-"""What the fast loop asks of the layers around it: the record below it and the two requests from above, and what it hands back.
+"""What the fast loop asks of the layers around it: the record below it and the two requests from above.
 
 Only these methods are called; none of them writes but `text_add`, which fills the engine's text index.
 """
@@ -6,7 +6,6 @@ Only these methods are called; none of them writes but `text_add`, which fills t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from herdbook.base.errors import HerdbookError
@@ -54,17 +53,6 @@ class SearchRequest(Protocol):
     def session(self) -> str | None: ...
     @property
     def limit(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """One version that was shown, for the caller to log as a read."""
-
-    version_id: int
-    rank: int  # 1 is first
-    how: str  # "briefing" or "search"
-    served: bool = True
-    probability: float = 1.0
 
 
 def reach(path: str, top: str | None) -> list[str]:

@@ -16,9 +16,9 @@ from herdbook.base.errors import HerdbookError, NotFound, SealBroken, SealKeyMis
 from herdbook.record import keyfile, seals, trust
 from herdbook.record.cache import BoundedCache
 from herdbook.record.seals import Part
-from herdbook.record.store.protocol import Exposure, Reader, Row, Store, Transaction
+from herdbook.record.store.protocol import Exposure, Reader, Row, Serving, Store, Transaction
 from herdbook.record.store.sqlite import SqliteStore
-from herdbook.record.types import Head, HeadRow, Session, Version
+from herdbook.record.types import Head, HeadRow, Served, Session, Shown, Version
 
 CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
 INDEX_WAIT_SECONDS = 0.05  # a search that finds the record busy answers from the index as it is, and says so
@@ -44,6 +44,8 @@ TRIGGERS = frozenset(
         "trace_is_kept_v1",
         "read_is_recalled_v1",
         "tenant_has_multipliers_v1",
+        "tuning_is_immutable_v1",
+        "tuning_is_kept_v1",
     }
 )
 
@@ -240,14 +242,17 @@ class Record:
             "value_bytes_max": self.value_bytes_max,
         }
 
-    def note_reads(self, tenant: int, session: str, shown: Sequence[tuple[int, int, str, bool, float]], *, at: int) -> None:
-        """Log exposures (version, rank, how, served, probability) of a session; never waits for a disk."""
+    def note_reads(self, tenant: int, session: str, shown: Sequence[Shown], *, at: int, serving: Served | None = None) -> None:
+        """Log what a session was shown or had withheld, and the briefing or search that did it; never waits for a disk."""
         next_id = self.store.next_read_id
+        whole = None if serving is None else Serving(tenant, session, next_id(), *serving, at)
+        within = None if whole is None else whole.id
         self.store.note_reads(
             [
-                Exposure(tenant, session, next_id(), version, rank, how, int(served), probability, at)
-                for version, rank, how, served, probability in shown
-            ]
+                Exposure(tenant, session, next_id(), version, rank, how, int(served), probability, at, within, features)
+                for version, rank, how, served, probability, features in shown
+            ],
+            whole,
         )
 
     def text_behind(self, tenant: int, limit: int) -> list[int]:

@@ -62,6 +62,27 @@ class Head(NamedTuple):
 HeadRow = tuple[int, int | None, float, int, int, int, int, float, int | None]
 
 
+class Shown(NamedTuple):
+    """One version that a session was shown, or that was withheld from it."""
+
+    version_id: int
+    rank: int  # 1 is first
+    how: str  # briefing, read or search
+    served: bool = True
+    probability: float = 1.0  # of being served
+    features: str | None = None  # a JSON list of numbers, as the ranking saw them
+
+
+class Served(NamedTuple):
+    """What the exposures of one briefing or search have in common."""
+
+    asked: str | None  # the entity path; None for a search of everything
+    how: str
+    arm: str  # on, holdback or control
+    policy: str  # the ranking rule, its ranker and the form of the features
+    candidates: int
+
+
 class Session(NamedTuple):
     """One run of one agent in one box."""
 

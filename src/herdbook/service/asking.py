@@ -14,6 +14,7 @@ from herdbook.fastloop.view import entry_view
 from herdbook.record import leases, postmortem, trust
 from herdbook.record.sessions import require_session
 from herdbook.record.store.protocol import Reader
+from herdbook.record.types import Served, Shown
 from herdbook.service import requests
 from herdbook.service.callers import Caller
 
@@ -31,8 +32,7 @@ def brief(service: Service, caller: Caller, request: requests.Brief) -> dict[str
     # What stands is logged after the newer version it is served beside: a plain key in `used` means the one logged last.
     beside = {entry["rank"] for entry in briefed.answer["entries"] if entry.get("instead_of") is not None}
     exposures = sorted(briefed.exposures, key=lambda exposure: exposure.rank in beside)
-    shown = [(e.version_id, e.rank, e.how, e.served, e.probability) for e in exposures]
-    note(service, caller, session, shown)
+    note(service, caller, session, exposures, briefed.serving)
     return briefed.answer | {"tracked": session is not None}
 
 
@@ -40,7 +40,7 @@ def search(service: Service, caller: Caller, request: requests.Search) -> dict[s
     """Entries whose text matches, best first."""
     session = tracked_session(service, caller, request.session)
     searched = service.searcher.search(caller.tenant, request, now=service.clock.now())
-    note(service, caller, session, [(e.version_id, e.rank, e.how, e.served, e.probability) for e in searched.exposures])
+    note(service, caller, session, searched.exposures, searched.serving)
     return searched.answer | {"tracked": session is not None}
 
 
@@ -60,12 +60,12 @@ def read(service: Service, caller: Caller, request: requests.Read) -> dict[str, 
     answer["current"] = current.number
     answer["tracked"] = session is not None
     answer["beside"] = None
-    shown = [(asked.id, 1, "read", True, 1.0)]
+    shown = [Shown(asked.id, 1, "read")]
     if head.standing_id not in (None, head.version_id) and request.version is None and not answer["acting"]:
         beside = standing_beside(service, tenant, head.standing_id, now=now, base=base)
         if beside is not None:
             answer["beside"], number = beside
-            shown.append((number, 2, "read", True, 1.0))
+            shown.append(Shown(number, 2, "read"))
     if session is not None:
         record.note_reads(tenant, session, shown, at=now)
     return answer
@@ -188,9 +188,9 @@ def tracked_session(service: Service, caller: Caller, name: str | None) -> str |
     return require_session(service.record, None, caller.stamp, name).id
 
 
-def note(service: Service, caller: Caller, session: str | None, shown: list[tuple[int, int, str, bool, float]]) -> None:
+def note(service: Service, caller: Caller, session: str | None, shown: list[Shown], serving: Served) -> None:
     if session is not None and shown:
-        service.record.note_reads(caller.tenant, session, shown, at=service.clock.now())
+        service.record.note_reads(caller.tenant, session, shown, at=service.clock.now(), serving=serving)
 
 
 def numbered(service: Service, tenant: int, path: str, key: str, wanted: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from herdbook.service import answers, asking, requests, telling
+from herdbook.service import answers, asking, learning, requests, telling
 from herdbook.service.access import answers as access_answers
 from herdbook.service.access import passes
 from herdbook.service.access import requests as access
@@ -56,6 +56,9 @@ VERBS: dict[str, Verb] = {
         tell("revise_outcome", "write", requests.ReviseOutcome, answers.OutcomeRevised, telling.revise_outcome),
         ask("trace", "read", requests.Trace, answers.TraceAnswer, asking.trace),
         ask("why", "read", requests.Why, answers.WhyAnswer, asking.why),
+        tell("tune", "host", requests.Tune, answers.TuningSet, learning.tune),
+        ask("tuning", "read", requests.Tuning, answers.TuningAnswer, learning.tuning),
+        ask("exposures", "host", requests.Exposures, answers.ExposuresAnswer, learning.exposures),
         tell("box_open", "host", requests.BoxOpen, answers.BoxView, telling.box_open),
         tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),
         tell("box_close", "host", requests.BoxClose, answers.BoxView, telling.box_close),

@@ -15,14 +15,22 @@ import re
 import secrets
 import threading
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from herdbook.record.store.protocol import Exposure, Reader, Transaction
+from herdbook.record.store.protocol import Exposure, Reader, Serving, Transaction
 
 HEADER_BYTES = 33  # 32 hex digits and a line end
 TRUNCATE_BYTES_MIN = 1 << 20
-SHAPE = [int, str, int, int, int, str, int, float, int]  # the types of an exposure's parts
+SHAPE = [int, str, int, int, int, str, int, float, int]  # the types of an exposure's parts that every line has
+SERVED_SHAPE = [*SHAPE, int, str]  # with its serving and its features
+SERVED_PARTS = len(SERVED_SHAPE)
+EMPTY = "[]"  # the features of what was ranked by none
+SERVING = "serving"  # how the line of a serving begins
+SERVING_SHAPE = [str, int, str, int, str, str, str, str, int, int]  # the types of its parts; what was asked may be null
+SERVING_HOWS = ("briefing", "search")
+ARMS = ("on", "holdback", "control")
 HOWS = ("briefing", "read", "search")
 
 
@@ -32,19 +40,24 @@ quoted = json.encoder.encode_basestring
 
 def line(exposure: Exposure) -> str:
     """One exposure as a JSON list. Written out, since every point read pays for it."""
-    tenant, session, number, version, rank, how, served, probability, at = exposure
-    return f'[{tenant},{quoted(session)},{number},{version},{rank},"{how}",{served},{float(probability)!r},{at}]\n'
+    tenant, session, number, version, rank, how, served, probability, at, serving, features = exposure
+    more = "" if serving is None else f',{serving},"{features or EMPTY}"'  # numbers, commas and brackets need no quoting
+    return f'[{tenant},{quoted(session)},{number},{version},{rank},"{how}",{served},{float(probability)!r},{at}{more}]\n'
+
+
+def serving_line(serving: Serving | None) -> str:
+    return "" if serving is None else json.dumps([SERVING, *serving], ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def parsed(lines: Sequence[bytes]) -> list[list[Any] | None]:
-    """Exposures again, and None for each line that looks like none: it must not stand in the way of every later write."""
+    """Exposures and servings again, and None for a line that looks like neither: it must not stand in the way of later writes."""
     try:
         found = json.loads(b"[" + b",".join(lines) + b"]")  # all at once costs half of one by one
     except (ValueError, RecursionError):
         found = []
     if len(found) != len(lines):
         found = [parsed_alone(line) for line in lines]
-    return [one if is_exposure(one) else None for one in found]
+    return [one if is_exposure(one) or is_serving(one) else None for one in found]
 
 
 def parsed_alone(line: bytes) -> Any:
@@ -56,12 +69,36 @@ def parsed_alone(line: bytes) -> Any:
 
 def is_exposure(found: Any) -> bool:
     """Whether this has the shape of an exposure, and holds what the record can keep."""
-    if not isinstance(found, list) or [type(part) for part in found] != SHAPE:
+    if not isinstance(found, list) or [type(part) for part in found] not in (SHAPE, SERVED_SHAPE):
         return False
-    numbers = (found[0], found[2], found[3], found[4], found[8])
-    if max(numbers) >= 2**63 or min(numbers) < -(2**63) or found[6] not in (0, 1) or not 0 < found[7] <= 1:
+    numbers = (found[0], found[2], found[3], found[4], found[8], *found[9:10])
+    if not all(map(fits, numbers)) or found[6] not in (0, 1) or not 0 < found[7] <= 1:
         return False
-    return found[5] in HOWS and (found[1].isascii() or not SURROGATES.search(found[1]))
+    return found[5] in HOWS and storable(found[1]) and (len(found) == len(SHAPE) or are_features(found[10]))
+
+
+def is_serving(found: Any) -> bool:
+    """Whether this has the shape of a serving, likewise."""
+    if not isinstance(found, list) or [type("" if part is None else part) for part in found] != SERVING_SHAPE:
+        return False
+    mark, tenant, session, number, asked, how, arm, policy, candidates, at = found
+    if mark != SERVING or None in (session, how, arm, policy) or how not in SERVING_HOWS or arm not in ARMS or candidates < 0:
+        return False
+    return all(map(fits, (tenant, number, candidates, at))) and all(map(storable, (session, asked or "", policy)))
+
+
+def fits(number: int) -> bool:
+    return -(2**63) <= number < 2**63
+
+
+def storable(text: str) -> bool:
+    return text.isascii() or not SURROGATES.search(text)
+
+
+def are_features(text: str) -> bool:
+    """A JSON list of numbers."""
+    found = parsed_alone(text.encode("ascii", "replace"))
+    return isinstance(found, list) and all(type(each) in (int, float) and isfinite(each) for each in found)
 
 
 def progress(reader: Reader) -> tuple[str, int, int]:
@@ -83,12 +120,12 @@ class ReadsJournal:
         if os.fstat(self._append).st_size < HEADER_BYTES:
             self._begin_generation(if_empty=True)
 
-    def append(self, exposures: Sequence[Exposure]) -> None:
+    def append(self, exposures: Sequence[Exposure], serving: Serving | None = None) -> None:
         """One system call for all of them; the shared lock only keeps a truncation from passing between.
 
         It begins with a line end, so that what a full disk or a crash tore before stays a line of its own and swallows nothing.
         """
-        lines = f"\n{''.join(map(line, exposures))}".encode()
+        lines = f"\n{serving_line(serving)}{''.join(map(line, exposures))}".encode()
         with self._turn:
             fcntl.flock(self._append, fcntl.LOCK_SH)
             try:
@@ -112,7 +149,10 @@ class ReadsJournal:
         block = os.pread(self._append, size - offset, offset)
         block = block[: block.rfind(b"\n") + 1]
         folded = max(tx.next_id(), last + 1)  # each folding after the one before it, even after the clock was set back
-        tx.many("insert_read", [[*exposure, folded] for exposure in self._parse(block)])
+        found = self._parse(block)
+        tx.many("insert_serving", [serving[1:] for serving in found if serving[0] == SERVING])
+        reads = [[*read, None, None][:SERVED_PARTS] for read in found if read[0] != SERVING]
+        tx.many("insert_read", [[*read, folded] for read in reads])
         tx.run("set_meta", {"name": "reads_journal", "value": f"{generation}:{offset + len(block)}:{folded}"})
         return True
 
@@ -150,7 +190,7 @@ class ReadsJournal:
     def _generation(self) -> str:
         return os.pread(self._append, HEADER_BYTES - 1, 0).decode("ascii", "replace")
 
-    def _parse(self, block: bytes) -> list[list[object]]:
+    def _parse(self, block: bytes) -> list[list[Any]]:
         found = parsed([line for line in block.split(b"\n") if line])
         exposures = [exposure for exposure in found if exposure is not None]
         self.unreadable += len(found) - len(exposures)  # a power cut may leave zeros; doctor reports them

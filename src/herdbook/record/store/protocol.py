@@ -24,7 +24,23 @@ class Exposure(NamedTuple):
     rank: int
     how: str  # briefing, read or search
     served: int
-    probability: float
+    probability: float  # of being served
+    at: int
+    serving: int | None = None  # the briefing or search it belongs to
+    features: str | None = None  # a JSON list of numbers, as the ranking saw them
+
+
+class Serving(NamedTuple):
+    """One briefing or search, as its exposures have it in common."""
+
+    tenant: int
+    session: str
+    id: int
+    asked: str | None  # entity path; None for a search of everything
+    how: str  # briefing or search
+    arm: str  # on, holdback or control
+    policy: str  # the ranking rule, its ranker and the form of the features
+    candidates: int
     at: int
 
 
@@ -82,8 +98,9 @@ class Store(Reader, Protocol):
         """All rows, which may be those of the last time if nobody has committed anything since. Not to be changed."""
         ...
 
-    def note_reads(self, exposures: Sequence[Exposure]) -> None:
-        """Keep what was shown: visible to every process at once, durable with the next write, never waiting for either."""
+    def note_reads(self, exposures: Sequence[Exposure], serving: Serving | None = None) -> None:
+        """Keep what was shown, and the briefing or search that showed it: visible to every process at once, durable with the next
+        write, never waiting for either."""
         ...
 
     def next_id(self) -> int:

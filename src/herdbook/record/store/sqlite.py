@@ -30,7 +30,7 @@ from herdbook.base.errors import (
 )
 from herdbook.base.ids import RowIds
 from herdbook.record.store.journal import ReadsJournal
-from herdbook.record.store.protocol import Exposure, Params, Reader, Row, Work
+from herdbook.record.store.protocol import Exposure, Params, Reader, Row, Serving, Work
 from herdbook.record.store.queries import load_migrations, load_queries
 
 T = TypeVar("T")
@@ -162,9 +162,9 @@ class SqliteStore:
         except HerdbookError as problem:  # begin or commit failed: nothing of the batch is stored
             return [problem] * len(works)
 
-    def note_reads(self, exposures: Sequence[Exposure]) -> None:
+    def note_reads(self, exposures: Sequence[Exposure], serving: Serving | None = None) -> None:
         try:
-            self._journal.append(exposures)
+            self._journal.append(exposures, serving)
         except OSError as problem:
             raise DiskFull("the read could not be noted, since the disk under the record is full") from problem
 
@@ -274,7 +274,7 @@ class ClosedStore(SqliteStore):
     def close(self) -> None:
         """Closing twice is one closing."""
 
-    def note_reads(self, exposures: Sequence[Exposure]) -> None:
+    def note_reads(self, exposures: Sequence[Exposure], serving: Serving | None = None) -> None:
         raise Unavailable(self.reason)
 
     def facts(self) -> dict[str, Any]:

@@ -13,8 +13,8 @@ UPDATE session SET ended_at = :at WHERE tenant = :tenant AND id = :session AND e
 
 -- name: insert_read
 -- Folded in from the journal; a line folded twice is one read.
-INSERT INTO read (tenant, session, id, version, rank, how, served, probability, at, folded)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+INSERT INTO read (tenant, session, id, version, rank, how, served, probability, at, serving, features, folded)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- name: reads_of_session
 -- What a session was shown since a folding of the journal, in the order it happened: ids alone would lose that when the clock is set back.

@@ -1,0 +1,50 @@
+"""Verbs for what is learnt from the record: what may be tuned at a path, and what was shown with what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from herdbook.base import text
+from herdbook.base.errors import InvalidRequest
+from herdbook.fastloop import features
+from herdbook.record import exposures as shown
+from herdbook.record import tuning as tunables
+from herdbook.record.store.protocol import Work
+from herdbook.service import requests
+from herdbook.service.asking import settled
+from herdbook.service.callers import Caller
+from herdbook.service.telling import stamped, with_request_id
+
+if TYPE_CHECKING:
+    from herdbook.service.door import Service
+
+
+def tune(service: Service, caller: Caller, request: requests.Tune) -> Work:
+    """Set how ranking, credit and experiments work at an entity path and below it."""
+    return stamped(service, caller, tunables.tune, with_request_id(request))
+
+
+def tuning(service: Service, caller: Caller, request: requests.Tuning) -> dict[str, Any]:
+    """Everything that may be tuned, with what holds at a path."""
+    path = tunables.place(request.entity)
+    answer = tunables.told(service.record.store, caller.tenant, path)
+    if request.history:
+        answer["history"] = tunables.history(service.record.store, caller.tenant, path)
+    return answer
+
+
+def exposures(service: Service, caller: Caller, request: requests.Exposures) -> dict[str, Any]:
+    """Runs that ended in an outcome, with all they were shown or had withheld."""
+    under = "" if request.entity is None else text.entity_path(request.entity)
+    after = page_start(request.after)
+    found = settled(service, lambda reader: shown.resolved(reader, caller.tenant, under=under, after=after, limit=request.limit))
+    return {"forms": {features.FORM: list(features.NAMES)}, **found}
+
+
+def page_start(cursor: str | None) -> int:
+    """The outcome a page begins after, out of the `next` of the page before."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise InvalidRequest("`after` is not the `next` of a page: ask for the first page again")
+    return int(cursor)

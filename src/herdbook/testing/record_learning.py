@@ -1,0 +1,164 @@
+"""Conformance: what rankers and effects are learnt from is kept as it was, and what may be tuned holds where it was set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from herdbook.fastloop import features
+from herdbook.service.door import Service
+from herdbook.testing.record_base import Contract
+from herdbook.testing.record_book import ENTITY, Book, Desk, box, person, refused
+
+TOP = ENTITY.partition("/")[0]
+
+
+class LearningContract(Contract):
+    """Exposures with their features and outcomes in bulk; settings of ranking, credit and experiments as data."""
+
+    def runs(self, desk: Desk, **more: Any) -> list[dict[str, Any]]:
+        runs: list[dict[str, Any]] = desk.do("exposures", **more)["runs"]
+        return runs
+
+    def feature(self, read: dict[str, Any], name: str) -> float:
+        value: float = read["features"][features.NAMES.index(name)]
+        return value
+
+    def test_a_run_is_told_with_all_it_was_shown_and_used(self, ann: Desk) -> None:
+        """Nothing could be learnt from what happened."""
+        ann.write("pool", 50)
+        ann.write("tz", "UTC")
+        ann.begin("s")
+        briefing = ann.brief(session="s")
+        ann.do("attempt", session="s", result="failure", used=["tz"])
+        ann.outcome("s", ref="o", used=["pool"], task_input="size the pool", observed=["load"])
+        [run] = self.runs(ann)
+        assert ("s", "size the pool", "o", True, ["load"]) == (
+            run["session"],
+            run["task"],
+            run["outcome"]["ref"],
+            run["outcome"]["success"],
+            run["outcome"]["observed"],
+        )
+        [serving] = run["servings"]
+        assert (ENTITY, "briefing", "on", 2) == tuple(serving[name] for name in ("asked", "how", "arm", "candidates"))
+        expected = [(entry["key"], entry["rank"]) for entry in briefing["entries"]]
+        assert expected == [(read["key"], read["rank"]) for read in run["reads"]]
+        assert {"pool": "declared", "tz": "attempt"} == {read["key"]: read["used"] for read in run["reads"] if read["used"]}
+        assert [len(features.NAMES)] == [*{len(read["features"]) for read in run["reads"]}]
+        assert {serving["serving"]} == {read["serving"] for read in run["reads"]}
+
+    def test_features_are_as_they_were(self, ann: Desk) -> None:
+        """A ranker would learn from numbers that already hold the answer."""
+        ann.write("pool", 50, confidence=0.6)
+        for run in ("r1", "r2"):
+            ann.begin(run)
+            ann.brief(session=run)
+            ann.outcome(run, ref=f"o-{run}", used=["pool"])
+            ann.do("attest", ref=f"o-{run}", exit_code=0)
+        first, second = (run["reads"][0] for run in self.runs(ann))
+        assert (0.6, 0, 0.0) == tuple(self.feature(first, name) for name in ("confidence", "moves", "held"))
+        assert (0.618, 1, 1.0) == tuple(self.feature(second, name) for name in ("confidence", "moves", "held"))
+
+    def test_only_runs_with_an_outcome_are_told_a_page_at_a_time(self, ann: Desk, service: Service) -> None:
+        """A run that is not over would count as one that came to nothing, or a page would be told twice."""
+        ann.write("a", 1)
+        for n in range(5):
+            ann.begin(f"s{n}")
+            ann.brief(session=f"s{n}")
+            if n != 3:
+                ann.outcome(f"s{n}", "failure" if n == 2 else "success", ref=f"o{n}")
+        found: list[str] = []
+        page: dict[str, Any] = {"next": None}
+        while not found or page["next"]:
+            page = ann.do("exposures", limit=2, after=page["next"])
+            found += [run["session"] for run in page["runs"]]
+        assert ["s0", "s1", "s2", "s4"] == found
+        assert [] == self.runs(person(service, tenant=2))
+        with refused("invalid_request", saying="first page"):
+            ann.do("exposures", after="-1")
+
+    def test_a_run_is_told_as_it_ended_at_last(self, ann: Desk) -> None:
+        """A fix that did not hold would be learnt as one that did."""
+        ann.write("a", 1)
+        ann.begin("s")
+        ann.brief(session="s")
+        ann.outcome("s", ref="o1", used=["a"])
+        ann.outcome("s", ref="o2", used=["a"])
+        ann.do("revise_outcome", ref="o2", type="critical_failure")
+        assert [("o2", "critical_failure", False)] == [
+            (run["outcome"]["ref"], run["outcome"]["type"], run["outcome"]["success"]) for run in self.runs(ann)
+        ]
+
+    def test_runs_are_told_by_the_path_they_asked_about(self, ann: Desk) -> None:
+        """A ranker for one entity would be trained on another."""
+        for entity in (ENTITY, f"{ENTITY}/below", f"{ENTITY}0"):
+            ann.write("a", 1, entity=entity)
+            ann.begin(entity)
+            ann.brief(entity=entity, session=entity)
+            ann.outcome(entity)
+        assert [ENTITY, f"{ENTITY}/below"] == [run["session"] for run in self.runs(ann, entity=ENTITY)]
+        assert 3 == len(self.runs(ann, entity=TOP))
+
+    def held(self, desk: Desk, entity: str | None, name: str = "holdback") -> tuple[Any, Any]:
+        answer = desk.do("tuning", entity=entity)
+        [found] = [each for each in answer["tuning"] if each["name"] == name]
+        return found["value"], found["set_at"]
+
+    def test_the_nearest_setting_holds(self, book: Book, ann: Desk) -> None:
+        """An experiment would run where nobody asked for it, or not where somebody did."""
+        ann.do("tune", values={"holdback": 0.05})
+        ann.do("tune", entity=ENTITY, values={"holdback": 0.2}, why="to see which notes help")
+        again = person(book.open())
+        assert (0.2, ENTITY) == self.held(again, f"{ENTITY}/below")
+        assert (0.05, "everywhere") == self.held(again, TOP)
+        again.do("tune", entity=ENTITY, values={"holdback": None})
+        assert (0.05, "everywhere") == self.held(ann, ENTITY)
+        assert [0.2, None] == [each["value"] for each in ann.do("tuning", entity=ENTITY, history=True)["history"]]
+        assert (0.0, None) == self.held(person(book.open(), tenant=2), ENTITY)
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {},
+            {"holdback": 0.9},
+            {"holdback": float("nan")},
+            {"holdback": "0.1"},
+            {"hold": 0.1},
+            {"fusion": "best"},
+            {"fusion": 1.0},
+        ],
+        ids=repr,
+    )
+    def test_what_cannot_hold_is_refused_by_name(self, ann: Desk, values: dict[str, Any]) -> None:
+        """A slip of the pen would be an experiment."""
+        with refused("invalid_value", saying=next(iter(values), "nothing is set")):
+            ann.do("tune", entity=ENTITY, values=values)
+        assert (0.0, None) == self.held(ann, ENTITY)
+
+    def test_a_setting_sent_again_is_set_once(self, ann: Desk) -> None:
+        """A retry would undo what was set in between."""
+        first = ann.do("tune", entity=ENTITY, values={"holdback": 0.1}, request_id="r")
+        ann.do("tune", entity=ENTITY, values={"holdback": 0.3})
+        assert first == ann.do("tune", entity=ENTITY, values={"holdback": 0.1}, request_id="r")
+        assert (0.3, ENTITY) == self.held(ann, ENTITY)
+        with refused("request_conflict"):
+            ann.do("tune", entity=ENTITY, values={"holdback": 0.2}, request_id="r")
+
+    def test_a_tuned_multiplier_moves_trust(self, ann: Desk) -> None:
+        """What calibration found would change nothing."""
+        ann.do("tune", entity=ENTITY, values={"multiplier_success": 1.2})
+        ann.write("a", 1)
+        ann.run("s1", used=["a"])
+        assert 0.6 == pytest.approx(ann.read("a")["confidence"])
+        ann.do("tune", entity=ENTITY, values={"multiplier_success": None})
+        ann.run("s2", used=["a"])
+        assert 0.618 == pytest.approx(ann.read("a")["confidence"])
+
+    def test_a_box_tunes_nothing_and_sees_nobody_s_runs(self, service: Service) -> None:
+        """What a box says would decide how its own words rank."""
+        inside = box(service, "b1")
+        for verb, fields in (("tune", {"values": {"holdback": 0.1}}), ("exposures", {})):
+            with refused("forbidden"):
+                inside.do(verb, **fields)
