@@ -135,6 +135,12 @@ WITHOUT_COMMAND: Final = {
     "box_check": "a pass is checked by the gateway it is shown to",
     "box_beat": "a lease is kept by the process that holds it",
     "exposures": "whole runs with every number the ranking saw: read by programs that learn from them, through the client",
+    "job_put": "a job is put by whoever has verified what it is about: `herdbook watch serve`",
+    "job_take": "a job is taken by the worker that is about to do it",
+    "job_beat": "a job's lease is kept by the worker that holds it",
+    "job_done": "a job is ended by the worker that did it",
+    "job_reap": "a worker does it whenever it looks for a job",
+    "job_list": "`herdbook watch status` shows jobs with what became of them",
 }
 
 THE_LOOP: Final = """\

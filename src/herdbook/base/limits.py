@@ -38,6 +38,12 @@ PAGE_MAX: Final = 1_000
 
 BOX_LEASE_SECONDS_DEFAULT: Final = 120
 BOX_LEASE_SECONDS_MAX: Final = 24 * 3600
+
+JOB_LEASE_SECONDS_DEFAULT: Final = 60
+JOB_BUDGET_SECONDS_DEFAULT: Final = 900  # one attempt, from taking the job to its end
+JOB_BUDGET_SECONDS_MAX: Final = 24 * 3600
+JOB_WINDOW_SECONDS_MAX: Final = 366 * 24 * 3600
+JOB_ATTEMPTS_MAX: Final = 5  # after so many workers that died over it, a job is given up
 BOX_PASS_SECONDS_MAX: Final = 15 * 60
 
 REACH_PATTERNS_MAX: Final = 32  # entity-path patterns of one key

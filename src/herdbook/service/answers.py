@@ -352,6 +352,45 @@ class Boxes(TypedDict):
     boxes: list[BoxView]
 
 
+class JobWas(TypedDict):
+    job: str
+    key: str
+    state: str  # waiting, running, done, failed or dead
+    repeats: int  # how often its key was put again
+    created: bool
+    replayed: bool
+
+
+class JobView(TypedDict):
+    job: str
+    queue: str
+    key: str
+    body: Any
+    budget_seconds: int
+    put_at: str
+    state: str
+    attempt: int
+    worker: str | None
+    lease_until: str | None
+    deadline_at: str | None
+    progress: Any
+    result: Any
+    ended_at: str | None
+    repeats: int
+
+
+class JobTaken(TypedDict):
+    job: JobView | None
+
+
+class JobsGivenUp(TypedDict):
+    dead: list[JobView]
+
+
+class Jobs(TypedDict):
+    jobs: list[JobView]
+
+
 class StatusAnswer(TypedDict):
     schema: int
     record: dict[str, Any]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from herdbook.base import strict_json, text
 from herdbook.base.errors import DiskFull, HerdbookError, InvalidRequest, NotFound
 from herdbook.fastloop.view import entry_view
-from herdbook.record import leases, postmortem, trust
+from herdbook.record import jobs, leases, postmortem, trust
 from herdbook.record.sessions import require_session
 from herdbook.record.store.protocol import Reader
 from herdbook.record.types import Served, Shown
@@ -174,6 +174,12 @@ def box_list(service: Service, caller: Caller, request: requests.BoxList) -> dic
     label = None if request.label is None else text.name(request.label, what="label")
     fields = {"label": label, "live": request.live, "limit": request.limit}
     return leases.listed(service.record.store, caller.tenant, fields, at=service.clock.now())
+
+
+def job_list(service: Service, caller: Caller, request: requests.JobList) -> dict[str, Any]:
+    """Jobs of a queue, newest first."""
+    fields = {"queue": request.queue, "key": request.key, "open": request.open, "limit": request.limit}
+    return jobs.listed(service.record.store, caller.tenant, fields)
 
 
 def status(service: Service, caller: Caller, request: requests.Status) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from herdbook.base.reach import ANY, EVERYTHING, Reach
 from herdbook.record.types import Stamp
 
-SCOPES = ("read", "write", "attest", "host")
+SCOPES = ("read", "write", "attest", "host", "dispatch")
 DEFAULT_TENANT = 1
 
 

@@ -17,6 +17,8 @@ Positive = Annotated[int, Meta(ge=1, le=2**53)]
 Page = Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)]
 Tokens = Annotated[int, Meta(ge=limits.BRIEFING_TOKENS_MIN, le=limits.BRIEFING_TOKENS_MAX)]
 Lease = Annotated[int, Meta(ge=1, le=limits.BOX_LEASE_SECONDS_MAX)]
+Budget = Annotated[int, Meta(ge=1, le=limits.JOB_BUDGET_SECONDS_MAX)]
+Window = Annotated[int, Meta(ge=1, le=limits.JOB_WINDOW_SECONDS_MAX)]
 ExitCode = Annotated[int, Meta(ge=-255, le=255)]
 
 
@@ -256,6 +258,62 @@ class BoxList(Request):
 
     label: str | None = None
     live: bool = False
+    limit: Page = limits.LIST_PAGE_DEFAULT
+
+
+class JobPut(Request):
+    """Put a job under a key. Within the window (without one: ever) the same key is the same job, and only counted."""
+
+    queue: str
+    key: str
+    body: Any
+    job: str | None = None  # a name of the caller's choosing; the server makes one otherwise
+    delivery: str | None = None  # what its sender calls this delivery: replayed, it does nothing
+    window_seconds: Window | None = None
+    again: bool = False  # a new job, whatever the window
+    budget_seconds: Budget = limits.JOB_BUDGET_SECONDS_DEFAULT
+
+
+class JobTake(Request):
+    """Take the oldest job that nobody holds, for as long as the lease is kept."""
+
+    queue: str
+    worker: str  # one job at a time for each name
+    lease_seconds: Budget = limits.JOB_LEASE_SECONDS_DEFAULT
+
+
+class JobBeat(Request):
+    """Keep a job's lease alive, up to its deadline, and note how far the work has come."""
+
+    job: str
+    worker: str
+    attempt: Positive
+    lease_seconds: Budget = limits.JOB_LEASE_SECONDS_DEFAULT
+    progress: Any = None
+
+
+class JobDone(Request):
+    """End a job. A worker that has lost it is refused."""
+
+    job: str
+    worker: str
+    attempt: Positive
+    ok: bool = True
+    result: Any = None
+
+
+class JobReap(Request):
+    """Give up jobs that every worker has died over."""
+
+    queue: str
+
+
+class JobList(Request):
+    """Jobs of a queue, newest first; `open` leaves out those that have ended."""
+
+    queue: str
+    key: str | None = None
+    open: bool = False
     limit: Page = limits.LIST_PAGE_DEFAULT
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from herdbook.base.ids import new_name
-from herdbook.record import entries, leases, outcomes, sessions
+from herdbook.record import entries, jobs, leases, outcomes, sessions
 from herdbook.record.store.protocol import Transaction, Work
 from herdbook.service import requests
 from herdbook.service.callers import Caller
@@ -89,6 +89,31 @@ def box_close(service: Service, caller: Caller, request: requests.BoxClose) -> W
     return boxed(service, caller, leases.close_box, request)
 
 
+def job_put(service: Service, caller: Caller, request: requests.JobPut) -> Work:
+    """Put a job under a key."""
+    return boxed(service, caller, jobs.put, request)
+
+
+def job_take(service: Service, caller: Caller, request: requests.JobTake) -> Work:
+    """Take the oldest job that nobody holds."""
+    return boxed(service, caller, jobs.take, request)
+
+
+def job_beat(service: Service, caller: Caller, request: requests.JobBeat) -> Work:
+    """Keep a job's lease alive."""
+    return boxed(service, caller, jobs.beat, request)
+
+
+def job_done(service: Service, caller: Caller, request: requests.JobDone) -> Work:
+    """End a job."""
+    return boxed(service, caller, jobs.done, request)
+
+
+def job_reap(service: Service, caller: Caller, request: requests.JobReap) -> Work:
+    """Give up jobs that every worker has died over."""
+    return boxed(service, caller, jobs.reap, request)
+
+
 def stamped(service: Service, caller: Caller, tell: Tell, what: Any) -> Work:
     """Work that runs with the record, the caller's stamp and the time at which its turn comes."""
     stamp = caller.stamp
@@ -100,7 +125,7 @@ def stamped(service: Service, caller: Caller, tell: Tell, what: Any) -> Work:
 
 
 def boxed(service: Service, caller: Caller, tell: Tell, request: requests.Request) -> Work:
-    """The same for box rows, which need no record beside the transaction."""
+    """The same for rows of boxes and jobs, which need no record beside the transaction."""
     fields, stamp = plain(request), caller.stamp
     return lambda tx: tell(tx, stamp, fields, at=service.clock.now())
 

@@ -17,7 +17,7 @@ class Verb:
     """One thing herdbook does for a caller."""
 
     name: str
-    scope: str  # read, write, attest or host
+    scope: str  # read, write, attest, host or dispatch
     request: type[requests.Request]
     answer: Any  # a TypedDict, for the documents
     act: Callable[..., Any]  # asks: answers a dict; tells: answers the work for a transaction
@@ -65,6 +65,12 @@ VERBS: dict[str, Verb] = {
         ask("box_list", "host", requests.BoxList, answers.Boxes, asking.box_list),
         tell("box_pass", "host", access.MakeBoxPass, access_answers.BoxPassMade, passes.box_pass),
         ask("box_check", "host", access.CheckBoxPass, access_answers.BoxPassChecked, passes.box_check),
+        tell("job_put", "dispatch", requests.JobPut, answers.JobWas, telling.job_put),
+        tell("job_take", "host", requests.JobTake, answers.JobTaken, telling.job_take),
+        tell("job_beat", "host", requests.JobBeat, answers.JobView, telling.job_beat),
+        tell("job_done", "host", requests.JobDone, answers.JobView, telling.job_done),
+        tell("job_reap", "host", requests.JobReap, answers.JobsGivenUp, telling.job_reap),
+        ask("job_list", "host", requests.JobList, answers.Jobs, asking.job_list),
         ask("status", "host", requests.Status, answers.StatusAnswer, asking.status),
     )
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 from herdbook.testing.record_attesting import AttestingContract
 from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, at_once, box, person, refusal, refused
 from herdbook.testing.record_identities import IdentitiesContract
+from herdbook.testing.record_jobs import JobsContract
 from herdbook.testing.record_learning import LearningContract
 from herdbook.testing.record_once import OnceContract
 from herdbook.testing.record_reading import ReadingContract
@@ -22,6 +23,13 @@ __all__ = ["ENTITY", "Book", "Desk", "RecordContract", "as_bytes", "at_once", "b
 
 
 class RecordContract(
-    WritingContract, OnceContract, TrustContract, AttestingContract, ReadingContract, IdentitiesContract, LearningContract
+    WritingContract,
+    OnceContract,
+    TrustContract,
+    AttestingContract,
+    ReadingContract,
+    IdentitiesContract,
+    LearningContract,
+    JobsContract,
 ):
     """All of it."""

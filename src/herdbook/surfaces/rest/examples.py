@@ -7,6 +7,7 @@ from typing import Any, Final
 ENTRY: Final = {"entity": "acme/checkout/tests", "key": "retry-budget"}
 BOX: Final = {"box": "box-7f3a"}
 SESSION: Final = {"session": "run-41"}
+JOB: Final = {"job": "job-7f3a", "worker": "watcher-1", "attempt": 1}
 REF: Final = {"ref": "ci-8841"}
 
 REQUESTS: Final[dict[str, dict[str, Any]]] = {
@@ -50,5 +51,18 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "box_check": {"token": "hbx_eyJib3giOiJib3gtN2YzYSJ9.c2lnbmVk"},
     "box_close": {**BOX, "detail": "exit 0"},
     "box_list": {"label": "checkout", "limit": 10},
+    "job_put": {
+        "queue": "watch",
+        "key": "deploy-1f0c9a2b7d4e",
+        "job": "job-7f3a",
+        "body": {"sha": "1f0c9a2b7d4e"},
+        "delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+        "budget_seconds": 900,
+    },
+    "job_take": {"queue": "watch", "worker": "watcher-1", "lease_seconds": 60},
+    "job_list": {"queue": "watch", "open": True, "limit": 20},
+    "job_reap": {"queue": "watch"},
+    "job_beat": {**JOB, "lease_seconds": 60, "progress": {"box": "box-7f3a"}},
+    "job_done": {**JOB, "result": {"verdict": "quiet"}},
     "status": {},
 }
