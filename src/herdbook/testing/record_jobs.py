@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ class JobsContract(Contract):
     def test_deliveries_at_once_make_one_job_each(self, book: Book) -> None:
         """Three deliveries of one hook would race into two jobs."""
         desks = [person(book.open()) for _ in range(3)]
-        works = [lambda desk=desk, n=n: put(desk, f"deploy-{n}") for n in range(20) for desk in desks]
+        works = [partial(put, desk, f"deploy-{n}") for n in range(20) for desk in desks]
         answers = told_at_once(works)
         assert 20 == sum(answer["created"] for answer in answers)
         assert 20 == len(desks[0].do("job_list", queue=QUEUE)["jobs"])
@@ -75,7 +76,7 @@ class JobsContract(Contract):
                 taken.append(job["job"])
                 desk.do("job_done", **held(job))
 
-        at_once([lambda desk=desk, n=n: work(desk, f"w{n}") for n, desk in enumerate(desks)])
+        at_once([partial(work, desk, f"w{n}") for n, desk in enumerate(desks)])
         assert 30 == len(taken) == len(set(taken))
 
     def test_the_oldest_comes_first_and_a_worker_that_asks_again_gets_the_same(self, ann: Desk, book: Book) -> None:
