@@ -9,6 +9,7 @@ from typing import Any
 
 from herdbook.base.clock import MICROSECONDS_PER_DAY
 from herdbook.base.errors import HerdbookError, SealBroken
+from herdbook.base.reach import EVERYTHING, Reach, is_below
 from herdbook.fastloop.candidates import head_row
 from herdbook.record.types import Head, HeadRow, Version
 
@@ -38,6 +39,7 @@ class FakeRecord:
     stored: dict[int, Version | HerdbookError] = field(default_factory=dict)
     indexed: dict[int, str] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
+    reach: Reach = EVERYTHING
 
     def write(self, path: str, key: str, value: Any, **more: Any) -> Version:
         """The next version of an entry; fields of Version and of Head may be given by name, `age_days` instead of `at`."""
@@ -108,10 +110,13 @@ class FakeRecord:
     def heads(self, tenant: int, paths: Sequence[str]) -> list[HeadRow]:
         self.count("heads")
         wanted = set(paths)
-        return [head_row(head) for (path, _), head in self.current.items() if path in wanted]
+        return [head_row(head) for (path, _), head in self.current.items() if path in wanted and self.reach.covers(path)]
 
     def subtree(self, tenant: int, path: str) -> list[HeadRow]:
-        return [head_row(head) for (at, _), head in self.current.items() if at == path or at.startswith(path + "/")]
+        return [head_row(head) for (at, _), head in self.current.items() if is_below(at, path) and self.reach.covers(at)]
+
+    def reached(self, tenant: int) -> list[HeadRow] | None:
+        return None if self.reach.everything else self.subtree(tenant, "")
 
     def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]:
         return {version_id: self.trust[version_id] for version_id in version_ids}
@@ -128,7 +133,7 @@ class FakeRecord:
         return dict.fromkeys(paths, 0.5)
 
     def near(self, tenant: int, path: str, limit: int) -> list[str]:
-        return sorted({at for at, _ in self.current})[:limit]
+        return self.reach.within(sorted({at for at, _ in self.current}))[:limit]
 
     def text_behind(self, tenant: int, limit: int) -> list[int]:
         return [head.version_id for head in self.current.values() if head.version_id not in self.indexed][:limit]

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from herdbook.base.errors import InvalidRequest
+from herdbook.base.reach import Reach
 from herdbook.fastloop.briefing import Briefed, Briefer
 from herdbook.fastloop.tokens import estimate_tokens
 from tests.fastloop.fake_record import NOW, TENANT, Asked, FakeRecord
 
 
-def brief(record: FakeRecord, *, top: str | None = None, **asked: Any) -> Briefed:
-    return Briefer(record).brief(TENANT, Asked(**asked), now=NOW, top=top)
+def brief(record: FakeRecord, **asked: Any) -> Briefed:
+    return Briefer(record).brief(TENANT, Asked(**asked), now=NOW)
 
 
 def keys(briefed: Briefed, block: str = "entries") -> list[str]:
@@ -111,13 +112,13 @@ def test_an_unproven_note_does_not_hide_what_stands_above_it() -> None:
     assert [49222, 1] == [view["value"] for view in brief(record).answer["entries"]]
 
 
-def test_nothing_is_inherited_beyond_the_top() -> None:
+def test_nothing_is_inherited_from_out_of_reach() -> None:
     """A key for one team would be briefed with what it may not read."""
-    record = FakeRecord()
+    record = FakeRecord(reach=Reach.of(["acme/ci"]))
     record.write("acme", "secret", 1)
     record.write("acme/ci", "mine", 1)
-    assert ["mine"] == keys(brief(record, top="acme/ci"))
-    outside = brief(record, entity="acme", top="acme/ci").answer
+    assert ["mine"] == keys(brief(record))
+    outside = brief(record, entity="acme").answer
     assert (0, [], ["acme/ci"]) == (outside["known"], outside["entries"], outside["similar"])
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from herdbook.base.errors import DiskFull, InvalidRequest
+from herdbook.base.reach import Reach
 from herdbook.fastloop.search import Searched, Searcher
 from tests.fastloop.fake_record import NOW, TENANT, Asked, FakeRecord
 
 
-def search(record: FakeRecord, query: str, *, top: str | None = None, **asked: Any) -> Searched:
-    return Searcher(record).search(TENANT, Asked(query=query, **asked), now=NOW, top=top)
+def search(record: FakeRecord, query: str, **asked: Any) -> Searched:
+    return Searcher(record).search(TENANT, Asked(query=query, **asked), now=NOW)
 
 
 def keys(found: Searched) -> list[str]:
@@ -71,15 +72,15 @@ def test_a_scope_is_what_is_below_and_what_is_inherited() -> None:
     assert {"acme", "acme/ci", "acme/ci/tests"} == {result["entity"] for result in search(record, "rounding").answer["results"]}
 
 
-def test_a_key_sees_no_further_than_its_top() -> None:
+def test_a_search_of_everything_is_one_of_what_the_key_reaches() -> None:
     """A key for one team would search the whole company."""
-    record = FakeRecord()
+    record = FakeRecord(reach=Reach.of(["acme/ci"]))
     for path in ("acme", "acme/ci", "acme/ci/tests", "other"):
         record.write(path, "mode", "rounding")
-    everywhere = search(record, "rounding", entity=None, top="acme/ci")
+    everywhere = search(record, "rounding", entity=None)
     assert {"acme/ci", "acme/ci/tests"} == {result["entity"] for result in everywhere.answer["results"]}
-    assert [] == keys(search(record, "rounding", entity="other", top="acme/ci"))
-    assert [] == keys(search(record, "rounding", entity="acme", top="acme/ci"))
+    assert [] == keys(search(record, "rounding", entity="other"))
+    assert [] == keys(search(record, "rounding", entity="acme/docs"))
 
 
 def test_expired_entries_are_counted_and_broken_ones_refused() -> None:

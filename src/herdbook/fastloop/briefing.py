@@ -59,19 +59,18 @@ class Briefer:
     record: Record
     cache: StatsCache = field(default_factory=StatsCache)
 
-    def brief(self, tenant: int, request: BriefRequest, *, now: int, top: str | None = None) -> Briefed:
-        """What is known at this path, and inherited from its ancestors up to `top`, within `request.tokens`."""
+    def brief(self, tenant: int, request: BriefRequest, *, now: int) -> Briefed:
+        """What is known at this path, and inherited from its ancestors, within `request.tokens`."""
         path = entity_path(request.entity)
         if not limits.BRIEFING_TOKENS_MIN <= request.tokens <= limits.BRIEFING_TOKENS_MAX:
             bounds = f"{limits.BRIEFING_TOKENS_MIN} and {limits.BRIEFING_TOKENS_MAX}"
             raise InvalidRequest(f"tokens must be between {bounds}, got {request.tokens}")
-        paths = reach(path, top)
-        gathered = gather(self.record, tenant, paths, now=now) if paths else Gathered()
+        gathered = gather(self.record, tenant, reach(path), now=now)
         task = prose(request.task or "", what="task", chars_max=limits.TASK_CHARS_MAX).strip()
         narrowed = bool(task and gathered.rows) and narrow(gathered, tenant, task, self.cache)
         looked_at = len(gathered.rows) if request.names else reach_of(request.tokens)
         gathered.rows = best_first(gathered.rows, looked_at, by=IRRELEVANCE if narrowed else FADING)
-        similar = [] if gathered.known else self.similar(tenant, path, top)
+        similar = [] if gathered.known else self.record.near(tenant, path, SIMILAR_PATHS_MAX)
         text = Text(path, task, request.tokens, gathered, similar)
         packed = Packer(path, now, text.room, partial(self.record.trust_of, tenant)).pack(gathered.rows)
         left_out = list(left_out_versions(gathered, packed))[:NAMES_MAX] if request.names else []
@@ -101,10 +100,6 @@ class Briefer:
             "at": iso(now),
         }
         return Briefed(answer, exposures, Served(path, "briefing", "on", POLICY, gathered.known))
-
-    def similar(self, tenant: int, path: str, top: str | None) -> list[str]:
-        near = self.record.near(tenant, path, SIMILAR_PATHS_MAX)
-        return [other for other in near if top is None or other == top or other.startswith(top + "/")]
 
 
 def exposure(candidate: Candidate, *, rank: int, asked: str, now: int, base: float) -> Shown:

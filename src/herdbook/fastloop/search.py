@@ -46,11 +46,11 @@ class Searcher:
     cache: StatsCache = field(default_factory=StatsCache)
     indexing: threading.Lock = field(default_factory=threading.Lock)
 
-    def search(self, tenant: int, request: SearchRequest, *, now: int, top: str | None = None) -> Searched:
+    def search(self, tenant: int, request: SearchRequest, *, now: int) -> Searched:
         """The best `limit` matches under `entity`, or of everything the key reaches."""
         check(request)
         entity = None if request.entity is None else entity_path(request.entity)
-        heads, behind = self.scope(tenant, request.query, entity, top)
+        heads, behind = self.scope(tenant, request.query, entity)
         gathered = Gathered(known=len(heads))
         versions = self.record.versions(tenant, [row[0] for row in heads])
         judge(heads, versions, gathered, now=now, floor=0.0)  # what has faded is still found by who looks for it
@@ -74,16 +74,12 @@ class Searcher:
         exposures = [Shown(match.version_id, rank, "search") for rank, match in enumerate(shown, start=1)]
         return Searched(answer, exposures, Served(entity, "search", "on", POLICY, len(heads)))
 
-    def scope(self, tenant: int, query: str, entity: str | None, top: str | None) -> tuple[list[HeadRow], bool]:
+    def scope(self, tenant: int, query: str, entity: str | None) -> tuple[list[HeadRow], bool]:
         """Which entries may answer, and whether the engine's index is still behind the record."""
-        path = entity or top
-        if path is None:
-            return self.matched(tenant, query)
-        paths = reach(path, top)
-        if not paths:
-            return [], False
-        inherited = self.record.heads(tenant, paths[1:]) if paths[1:] else []
-        return self.record.subtree(tenant, path) + inherited, False
+        if entity is None:
+            reached = self.record.reached(tenant)
+            return self.matched(tenant, query) if reached is None else (reached, False)
+        return self.record.subtree(tenant, entity) + self.record.heads(tenant, reach(entity)[1:]), False
 
     def matched(self, tenant: int, query: str) -> tuple[list[HeadRow], bool]:
         """What the engine's index finds."""

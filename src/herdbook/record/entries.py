@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from herdbook.base import clock, limits, strict_json, text
-from herdbook.base.errors import InvalidValue, UnknownEntry, VersionConflict
+from herdbook.base.errors import Forbidden, InvalidValue, UnknownEntry, VersionConflict
 from herdbook.record import answers, seals, trust
 from herdbook.record.record import Record, version_parts
 from herdbook.record.sessions import require_session
@@ -245,6 +245,8 @@ def place(record: Record, tx: Transaction, tenant: int, path: str) -> int:
     """The number of a path, which is made on first use."""
     number = record.path_id(tenant, path, tx)
     if number is None:
+        if not record.reach.covers(path):
+            raise Forbidden(f"this key does not reach {path!r}: use one whose patterns cover it")
         number = tx.next_id()
         tx.run("insert_path", {"tenant": tenant, "id": number, "path": path})
     return number

@@ -13,7 +13,8 @@ from herdbook.base import clock, limits, strict_json, text
 from herdbook.base.errors import Forbidden, InvalidRequest, NotFound, RequestConflict, TooLarge, UnknownOutcomeType
 from herdbook.record import answers, attesting, credit, seals, traces, trust
 from herdbook.record.record import Record
-from herdbook.record.sessions import require_session, resolve_used
+from herdbook.record.scoped import moved_within
+from herdbook.record.sessions import require_session, resolve_used, visible
 from herdbook.record.store.protocol import Reader, Row, Transaction
 from herdbook.record.types import Session, Stamp
 
@@ -247,10 +248,12 @@ def warnings_for(causes: list[Cause], fields: dict[str, Any]) -> list[str]:
     return found
 
 
-def find(record: Record, tx: Transaction, tenant: int, ref: str) -> Outcome:
+def find(record: Record, tx: Transaction, stamp: Stamp, ref: str) -> Outcome:
     """An outcome as it was written. Raises NotFound, and SealBroken for one that was changed or did not come through herdbook."""
+    tenant = stamp.tenant
     row = tx.row("outcome", {"tenant": tenant, "ref": ref})
-    if row is None:
+    session = None if row is None or record.reach.everything else record.session(tenant, row[2], tx)
+    if row is None or (session is not None and not visible(record, stamp, session)):
         raise NotFound(f"there is no outcome {ref!r}: look with `herdbook trace`")
     outcome = Outcome(*row)
     record.verify(outcome.seal, "outcome", tenant, *outcome[:11])
@@ -260,7 +263,7 @@ def find(record: Record, tx: Transaction, tenant: int, ref: str) -> Outcome:
 def attest(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
     """Vouch for an outcome from outside its box. A claimed success that the exit code contradicts is revised to a failure."""
     result = attested_result(fields["exit_code"], fields["result"])
-    outcome = find(record, tx, stamp.tenant, text.identifier(fields["ref"], what="outcome ref"))
+    outcome = find(record, tx, stamp, text.identifier(fields["ref"], what="outcome ref"))
     for whose in ("session", "box"):
         if fields[whose] is not None and fields[whose] != getattr(outcome, whose):
             raise RequestConflict(f"the outcome {outcome.ref!r} is of another {whose}: attest the one you saw")
@@ -280,12 +283,12 @@ def attest(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
         "session": outcome.session,
         "box": outcome.box,
         "result": result,
-        "type": find(record, tx, stamp.tenant, outcome.ref).effective_type,
+        "type": find(record, tx, stamp, outcome.ref).effective_type,
         "exit_code": fields["exit_code"],
         "by": stamp.identity,
         "at": clock.iso(at if known is None else known),
-        "moved": moved,
-        "standing": standing,
+        "moved": moved_within(record.reach, moved),
+        "standing": moved_within(record.reach, standing),
     }
 
 
@@ -302,7 +305,7 @@ def attested_result(exit_code: int | None, result: str | None) -> str:
 def revise(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
     """Say that an outcome was something else after all. Whoever committed it may, and whoever may attest."""
     new_type = checked_type(fields["type"])
-    outcome = find(record, tx, stamp.tenant, text.identifier(fields["ref"], what="outcome ref"))
+    outcome = find(record, tx, stamp, text.identifier(fields["ref"], what="outcome ref"))
     if not stamp.attests and (stamp.identity, stamp.box) != (outcome.identity, outcome.box):
         raise NotFound(f"there is no outcome {outcome.ref!r} of yours: look with `herdbook trace`")
     why = None if fields["why"] is None else text.prose(fields["why"], what="why", chars_max=limits.WHY_CHARS_MAX)
@@ -314,7 +317,7 @@ def revise(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
             refuse_raising(tx, stamp, outcome, new_type)
         before = append_revision(record, tx, stamp, outcome, new_type, why, at=at) | {"request_id": name}
         answers.keep(tx, stamp.tenant, "revise", name, digest, before)
-    return before
+    return before | {"moved": moved_within(record.reach, before["moved"])}
 
 
 def refuse_raising(tx: Transaction, stamp: Stamp, outcome: Outcome, new_type: str) -> None:

@@ -13,16 +13,17 @@ from herdbook.base.errors import HerdbookError, NotFound, SealBroken
 from herdbook.record import traces, trust
 from herdbook.record.outcomes import Outcome, moves
 from herdbook.record.record import Record
-from herdbook.record.sessions import owned
+from herdbook.record.scoped import moved_within
+from herdbook.record.sessions import visible
 from herdbook.record.store.protocol import Reader, Row
-from herdbook.record.types import Head, Session, Stamp
+from herdbook.record.types import Head, Session, Stamp, Version
 
 
 def trace(record: Record, tx: Reader, stamp: Stamp, ref: str) -> dict[str, Any]:
     """The record of a run, by an outcome's ref or by its session id. A box sees its own runs only."""
     row = tx.row("outcome", {"tenant": stamp.tenant, "ref": ref})
     session = record.session(stamp.tenant, row[2] if row else ref, tx)
-    if session is None or (stamp.box is not None and not owned(session, stamp)):
+    if session is None or not visible(record, stamp, session):
         raise NotFound(f"there is no outcome or session {ref!r}: the answer to commit_outcome names its ref")
     session = Session(*(tx.row("session", {"tenant": stamp.tenant, "session": session.id}) or session))
     steps = traces.run_steps(tx, stamp.tenant, session.id)
@@ -62,12 +63,15 @@ def steps_view(record: Record, tenant: int, steps: dict[str, list[Row]]) -> dict
     named = {row[1] for row in steps["reads"]} | {row[0] for row in steps["writes"]}
     named |= {version for row in steps["attempts"] for version in json.loads(row[2])}
     texts = record.versions(tenant, named)
+    seen = {version for version, text in texts.items() if record.reach.everything or within(record, text)}
     return {
-        "versions": [place(texts, version) for version in sorted(named)],  # what they say, each once
+        "outside": len(named) - len(seen),  # what this key does not reach is counted, and not named
+        "versions": [place(texts, version) for version in sorted(seen)],  # what they say, each once
         "reads": [
             name_of(texts, row[1])
             | {"rank": row[2], "how": row[3], "served": bool(row[4]), "probability": row[5], "at": clock.iso(row[6])}
             for row in steps["reads"]
+            if row[1] in seen
         ],
         "contexts": [{"n": n, "name": name, "text": text, "at": clock.iso(at)} for n, name, text, at in steps["contexts"]],
         "actions": [
@@ -85,14 +89,20 @@ def steps_view(record: Record, tenant: int, steps: dict[str, list[Row]]) -> dict
             {
                 "n": n,
                 "result": result,
-                "used": [name_of(texts, version) for version in json.loads(used)],
+                "used": [name_of(texts, version) for version in json.loads(used) if version in seen],
                 "note": note,
                 "at": clock.iso(at),
             }
             for n, result, used, note, at in steps["attempts"]
         ],
-        "writes": [place(texts, row[0]) for row in steps["writes"]],
+        "writes": [place(texts, row[0]) for row in steps["writes"] if row[0] in seen],
     }
+
+
+def within(record: Record, text: Version | HerdbookError) -> bool:
+    """Whether a version, or what is left of it, is of a path within reach."""
+    path = text.path if isinstance(text, Version) else text.details.get("entity")
+    return path is not None and record.reach.covers(path)
 
 
 def name_of(texts: dict[int, Any], version: int) -> dict[str, Any]:
@@ -136,7 +146,7 @@ def outcome_view(record: Record, tx: Reader, tenant: int, outcome: Outcome) -> d
             for _, who, channel, code, result, note, at, _ in attested
         ],
         "revisions": [{"n": n, "type": kind, "why": why, "by": who, "at": clock.iso(at)} for n, kind, why, who, at, _ in revised],
-        "moved": moves(tx, tenant, outcome.id),
+        "moved": moved_within(record.reach, moves(tx, tenant, outcome.id)),
         "seals": [(seal or b"").hex() for seal in (outcome.seal, *(row[7] for row in attested), *(row[5] for row in revised))],
     }
 

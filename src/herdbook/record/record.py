@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 
 from herdbook.base import box_token, limits, text
 from herdbook.base.errors import HerdbookError, NotFound, SealBroken, SealKeyMissing, SealKeyWrong
+from herdbook.base.reach import EVERYTHING, Reach
 from herdbook.record import keyfile, seals, trust
 from herdbook.record.cache import BoundedCache
 from herdbook.record.seals import Part
@@ -53,6 +54,8 @@ TRIGGERS = frozenset(
 class Record:
     """One record under one store. Safe to use from many threads."""
 
+    reach: Reach = EVERYTHING  # which entity paths there are, to whoever asks here; see `seen_by`
+
     def __init__(self, store: Store, key: bytes | None, *, value_bytes_max: int = limits.VALUE_BYTES_MAX) -> None:
         self.store = store
         self.value_bytes_max = value_bytes_max
@@ -80,6 +83,14 @@ class Record:
 
     def close(self) -> None:
         self.store.close()
+
+    def seen_by(self, reach: Reach) -> Record:
+        """The record as a key of this reach sees it: what is outside was never there."""
+        if reach.everything:
+            return self
+        from herdbook.record.scoped import ScopedRecord  # here, since it is built upon this class
+
+        return ScopedRecord(self, reach)
 
     @property
     def sealing(self) -> bool:
@@ -144,8 +155,12 @@ class Record:
 
     def subtree(self, tenant: int, path: str) -> list[HeadRow]:
         """Every entry at a path and below it, likewise."""
-        found = self.store.rows("path_ids_below", {"tenant": tenant, "path": path, "low": f"{path}/", "high": f"{path}0"})
+        found = self.store.rows("path_ids_below", {"tenant": tenant, **under_path(path)})
         return self._heads(tenant, [row[0] for row in found])
+
+    def reached(self, tenant: int) -> list[HeadRow] | None:
+        """Every entry within reach, likewise; None where that is everything, which is too much to walk."""
+        return None
 
     def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]:
         """The trust behind these versions' claims, current or not; `version_id` is the one asked for."""
@@ -210,16 +225,8 @@ class Record:
 
     def page(self, tenant: int, under: str, path: str, key: str, *, limit: int) -> list[Head]:
         """Entries of a path and below it (of everything, under ''), in order, after this path and key."""
-        high = f"{under}0" if under else chr(0x10FFFF)  # "0" comes right after "/"
-        params = {
-            "tenant": tenant,
-            "from_path": path,
-            "from_key": key,
-            "high": high,
-            "exact": under,
-            "low": f"{under}/",
-            "limit": limit,
-        }
+        below = under_path(under)
+        params = {"tenant": tenant, "from_path": path, "from_key": key, "exact": below.pop("path"), **below, "limit": limit}
         return list(map(Head._make, self.store.rows("list_entries", params)))
 
     def status(self, tenant: int) -> dict[str, Any]:
@@ -351,6 +358,11 @@ class Record:
             at,
             sealed,
         )
+
+
+def under_path(path: str) -> dict[str, str]:
+    """A path and the range of what lies below it, in the order of the path index; of everything, under ''."""
+    return {"path": path, "low": f"{path}/" if path else "", "high": f"{path}0" if path else chr(0x10FFFF)}  # "0" follows "/"
 
 
 def version_parts(tenant: int, fields: Sequence[Any]) -> tuple[Part, ...]:

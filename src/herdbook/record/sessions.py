@@ -25,7 +25,7 @@ def start(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any],
         if not owned(existing, stamp) or existing.agent != agent:
             raise RequestConflict(f"the session {name!r} belongs to another run: begin one under a new name")
         return started(existing, existed=True)
-    session = Session(name, agent, stamp.identity, stamp.channel, stamp.box, entity, task, at, None)
+    session = Session(name, agent, stamp.identity, stamp.channel, stamp.box, entity, task, at, None, stamp.reach)
     tx.run(
         "insert_session",
         {
@@ -38,6 +38,7 @@ def start(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any],
             "entity": entity,
             "task": task,
             "at": at,
+            "reach": stamp.reach,
         },
     )
     return started(session, existed=False)
@@ -73,10 +74,22 @@ def require_session(record: Record, reader: Reader | None, stamp: Stamp, name: s
 
 
 def owned(session: Session, stamp: Stamp) -> bool:
-    """A box reaches its own sessions only; a host or a person those of their identity."""
+    """A box reaches its own sessions only; a host or a person those of their identity, begun with a key of the same reach.
+
+    What a session was served is then within the reach of whoever goes on with it.
+    """
+    if session.reach != stamp.reach:
+        return False
     if stamp.box is not None:
         return (session.box, session.identity) == (stamp.box, stamp.identity)
     return session.identity == stamp.identity
+
+
+def visible(record: Record, stamp: Stamp, session: Session) -> bool:
+    """Whether a run may be looked back at: one's own, or one about a path within reach; a box sees its own only."""
+    if stamp.box is not None or record.reach.everything:
+        return stamp.box is None or owned(session, stamp)
+    return owned(session, stamp) if session.entity is None else record.reach.covers(session.entity)
 
 
 def record_action(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:

@@ -95,6 +95,7 @@ class Session(NamedTuple):
     task: str | None
     started_at: int
     ended_at: int | None  # as it was when first read; `trace` asks again
+    reach: str | None  # the patterns of the key it was begun with; None: everything
 
 
 class Stamp(NamedTuple):
@@ -106,3 +107,4 @@ class Stamp(NamedTuple):
     origin: str  # principal, operator, agent or external
     box: str | None
     attests: bool
+    reach: str | None = None  # as Reach.written

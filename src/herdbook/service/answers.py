@@ -257,6 +257,7 @@ class TraceAnswer(TypedDict):
     entity: str | None
     started_at: str
     ended_at: str | None
+    outside: int  # versions that the key does not reach
     versions: list[dict[str, Any]]  # what was read and used, in full, each once
     reads: list[dict[str, Any]]
     contexts: list[dict[str, Any]]

@@ -27,7 +27,9 @@ class Caller:
     stamp: Stamp = field(init=False, compare=False)  # what the record keeps of it; made once, since every call needs it
 
     def __post_init__(self) -> None:
-        stamp = Stamp(self.tenant, self.identity, self.channel, self.origin, self.box, "attest" in self.scopes)
+        stamp = Stamp(
+            self.tenant, self.identity, self.channel, self.origin, self.box, "attest" in self.scopes, self.reach.written
+        )
         object.__setattr__(self, "stamp", stamp)
 
 

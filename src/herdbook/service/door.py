@@ -5,21 +5,27 @@ Everything that comes out is a plain dict of JSON values or a HerdbookError; the
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from herdbook.base.clock import Clock
 from herdbook.base.errors import Forbidden, HerdbookError, InvalidRequest, InvalidText, NotFound
+from herdbook.base.reach import Reach
 from herdbook.fastloop.briefing import Briefer
 from herdbook.fastloop.search import Searcher
+from herdbook.record.cache import BoundedCache
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Work
+from herdbook.service import reaching
 from herdbook.service.callers import Caller
 from herdbook.service.verbs import VERBS, Verb
 
 Plan = Work
+VIEWS_MAX = 1_000
 
 
 class Service:
@@ -30,23 +36,40 @@ class Service:
         self.clock = clock
         self.briefer = Briefer(record)
         self.searcher = Searcher(record, self.briefer.cache)
+        self.views: BoundedCache[Reach, Service] = BoundedCache(VIEWS_MAX)
 
     def perform(self, caller: Caller, verb: str, fields: Mapping[str, Any], *, lax: bool = False) -> dict[str, Any]:
         """Do one verb and answer. `lax` reads numbers and booleans out of text, as query strings need."""
         found = self.allowed(caller, verb)
         request = parsed(found, fields, lax=lax)
-        if found.tells:
-            answer: dict[str, Any] = self.record.store.write(found.act(self, caller, request))
-        else:
-            answer = found.act(self, caller, request)
+        done = self.acted(caller, found, request)
+        answer: dict[str, Any] = self.record.store.write(done) if found.tells else done
         return answer
 
     def plan(self, caller: Caller, verb: str, fields: Mapping[str, Any]) -> Plan:
         """Check a telling verb and give the work that `commit` will do: how a server batches what arrives together."""
         found = self.allowed(caller, verb)
         assert found.tells, f"{verb} only asks: perform it"
-        plan: Plan = found.act(self, caller, parsed(found, fields, lax=False))
+        plan: Plan = self.acted(caller, found, parsed(found, fields, lax=False))
         return plan
+
+    def acted(self, caller: Caller, verb: Verb, request: Any) -> Any:
+        """What a verb answers or plans, over the record as the caller's key sees it."""
+        reaching.check(caller.reach, verb.name, request, tells=verb.tells)
+        return verb.act(self.seen_by(caller.reach), caller, request)
+
+    def seen_by(self, reach: Reach) -> Service:
+        """The service over what a key reaches; everything else is answered as if it had never been."""
+        if reach.everything:
+            return self
+        seen = self.views.get(reach)
+        if seen is None:
+            seen = copy.copy(self)
+            seen.record = self.record.seen_by(reach)
+            seen.briefer = replace(self.briefer, record=seen.record)
+            seen.searcher = replace(self.searcher, record=seen.record)
+            self.views.put(reach, seen)
+        return seen
 
     def commit(self, plans: Sequence[Plan]) -> list[dict[str, Any] | HerdbookError]:
         """Do planned work in one durable transaction; each answer or refusal in its place, acknowledged after the commit."""

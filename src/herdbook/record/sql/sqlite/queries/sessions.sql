@@ -1,11 +1,11 @@
 -- name: session
 -- Who runs, where, on what.
-SELECT id, agent, identity, channel, box, entity, task, started_at, ended_at FROM session WHERE tenant = :tenant AND id = :session;
+SELECT id, agent, identity, channel, box, entity, task, started_at, ended_at, reach FROM session WHERE tenant = :tenant AND id = :session;
 
 -- name: insert_session
 -- Once; starting it again finds it.
-INSERT INTO session (tenant, id, agent, identity, channel, box, entity, task, started_at)
-VALUES (:tenant, :session, :agent, :identity, :channel, :box, :entity, :task, :at);
+INSERT INTO session (tenant, id, agent, identity, channel, box, entity, task, started_at, reach)
+VALUES (:tenant, :session, :agent, :identity, :channel, :box, :entity, :task, :at, :reach);
 
 -- name: end_session
 -- The first ending counts.
