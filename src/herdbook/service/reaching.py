@@ -24,9 +24,11 @@ VERBS: Final = {
     **dict.fromkeys(("trace", "why"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
     **dict.fromkeys(("status", "tune", "tuning", "exposures"), TENANT),
+    **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),
 }
 
-# What a field names, one word for one thing wherever it stands. A name that is not here is of no verb yet.
+# What a field of the first two kinds of verbs names, one word for one thing wherever it stands. A name that is not here is of no
+# verb yet.
 PATH, ENTRIES, ENTRY, RUN, BOX, FREE = "path", "entries", "entry", "run", "box", "free"
 FIELDS: Final = {
     "entity": PATH,
@@ -43,7 +45,7 @@ FIELDS: Final = {
     **dict.fromkeys(("tokens", "names", "version", "limit", "old", "new", "after", "request_id", "if_version"), FREE),
     **dict.fromkeys(("tool", "args", "result", "ok", "name", "text", "note", "type", "task_input", "observed"), FREE),
     **dict.fromkeys(("artifacts", "verified_by", "exit_code", "provider", "isolation", "label", "owner"), FREE),
-    **dict.fromkeys(("lease_seconds", "detail", "live", "connections", "seconds", "token", "values", "history"), FREE),
+    **dict.fromkeys(("lease_seconds", "detail", "live", "connections", "seconds", "token"), FREE),
 }
 
 
