@@ -27,6 +27,7 @@ from herdbook.surfaces.cli.terminal import Terminal
 if TYPE_CHECKING:
     from herdbook.client import Client
     from herdbook.service.door import Service
+    from herdbook.surfaces.rest.box_sockets import GatewayFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Command:
 
 START, LOOP, BACK, RUN = "start here", "the loop", "looking back", "running it"
 LOCAL: Final = ("json", "record")
+GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
 STARTERS: Final = frozenset({"init", "run", "write", "dead-end", "demo", "serve"})
@@ -121,6 +123,14 @@ COMMANDS: Final = {
             "the boxes there are; clear away dead ones",
             RUN,
             ("box_list", "box_close"),
+        ),
+        Command(
+            "gateway",
+            "herdbook.surfaces.cli.commands.gateway",
+            "keep credentials out of boxes",
+            RUN,
+            (),
+            GATEWAY_SHARED,
         ),
         Command("status", "herdbook.surfaces.cli.commands.status", "counts, seals and settings of the record", RUN, ("status",)),
         Command("doctor", "herdbook.surfaces.cli.commands.doctor", "is all well, and if not, what to do", RUN, ("status",)),
@@ -252,6 +262,15 @@ class BoxWiring:
         self.closers.append(service.close)
         return service
 
+    @cached_property
+    def gateway(self) -> GatewayFor | None:
+        """What makes the gateway's part of a box's socket, where somebody has set up connections."""
+        if not self.settings.gateway.is_dir():
+            return None
+        from herdbook.gateway.opening import open_app
+
+        return lambda call: open_app(self.settings, call)
+
     def open_record(self) -> Client:
         """With its operator's scopes, and outside of any run."""
         from herdbook.client import Client
@@ -269,7 +288,7 @@ class BoxWiring:
 
         ours = private_directory(Path(short_temporary()) / f"herdbook-{os.getuid()}-{short_digest(str(self.boxes_dir))}")
         place = private_directory(ours / short_digest(box))
-        sockets = BoxSockets(self.service, identity=local_identity(), directory=place)
+        sockets = BoxSockets(self.service, identity=local_identity(), directory=place, gateway=self.gateway)
         path, _ = sockets.open(box)
 
         def close() -> None:

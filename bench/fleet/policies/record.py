@@ -12,7 +12,7 @@ from typing import Any
 from bench.fleet.policies.policy import Briefing, Nothing
 from bench.fleet.world import Note, Run
 from herdbook.base.clock import TickClock
-from herdbook.base.settings import Settings
+from herdbook.base.settings import load
 from herdbook.client import Client
 from herdbook.service.callers import box_caller, local_caller
 from herdbook.service.local import LocalTransport
@@ -28,7 +28,7 @@ class Herdbook(Nothing):
         super().__init__(tokens_max)
         self.home = tempfile.TemporaryDirectory(prefix="bench-fleet-")
         home = Path(self.home.name)
-        settings = Settings(home=home, record=home / "record.db", seal_key_file=home / "seal.key", synchronous="NORMAL")
+        settings = load({"HERDBOOK_HOME": str(home), "HERDBOOK_SYNCHRONOUS": "NORMAL"})
         self.clock, self.minutes = TickClock(), minutes
         self.service = open_service(settings, clock=self.clock)
         self.host = Client(LocalTransport(self.service, local_caller("host")), agent="host")

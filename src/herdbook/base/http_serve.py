@@ -69,13 +69,20 @@ def remove_dead_socket(path: str) -> None:
         raise OSError("there is something else at that path: choose another")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)  # a server whose queue is full is a server
-        probe.settimeout(1)  # a server whose queue is full is a server
         try:
             probe.connect(path)
         except ConnectionRefusedError:
             os.unlink(path)
         else:
             raise OSError(f"another server answers there: stop it, or choose another path than {path}")
+
+
+def url_of(sock: socket.socket) -> str:
+    """As HERDBOOK_URL takes it."""
+    if sock.family == socket.AF_UNIX:
+        return f"unix:{os.path.abspath(sock.getsockname())}"
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(

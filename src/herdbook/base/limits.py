@@ -49,6 +49,14 @@ BOX_PASS_SECONDS_MAX: Final = 15 * 60
 REACH_PATTERNS_MAX: Final = 32  # entity-path patterns of one key
 CONNECTIONS_MAX: Final = 64  # names of connections that one key or box may use
 
+GATEWAY_PATH_BYTES_MAX: Final = 8 * 1024
+GATEWAY_PATH_PARTS_MAX: Final = 128
+GATEWAY_BODY_BYTES_MAX: Final = 32 * 1024 * 1024  # of a request; answers have no limit, as they are not kept
+GATEWAY_CALLS_MAX: Final = 16  # of one box at once
+GATEWAY_CONNECT_SECONDS_MAX: Final = 10
+GATEWAY_SILENCE_SECONDS_MAX: Final = 300  # between two bytes of an answer
+
 assert VALUE_BYTES_MAX <= VALUE_BYTES_CEILING < REQUEST_BYTES_MAX, "one value must fit in one request"
 assert TASK_CHARS_MAX * 4 < REQUEST_BYTES_MAX, "a task must fit in one request"
 assert BRIEFING_TOKENS_MIN <= BRIEFING_TOKENS_DEFAULT <= BRIEFING_TOKENS_MAX
+assert GATEWAY_PATH_BYTES_MAX < HEADER_BYTES_MAX, "a path must fit in the head of a request"

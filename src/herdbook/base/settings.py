@@ -57,6 +57,12 @@ SETTINGS: Final = (
         "HERDBOOK_HOME/seal.key",
         "The key that seals what is written, kept outside the record; without it nothing is sealed and nothing is verified.",
     ),
+    Setting(
+        "gateway_key_file",
+        "HERDBOOK_GATEWAY_KEY_FILE",
+        "HERDBOOK_HOME/gateway.key",
+        "The key that opens the gateway's secrets, kept outside its folder; it must be readable by nobody else.",
+    ),
     Setting("url", "HERDBOOK_URL", "none: local", "Where a herdbook server answers, as http://, https:// or unix:PATH."),
     Setting(
         "key",
@@ -91,6 +97,7 @@ class Settings:
     home: Path
     record: Path
     seal_key_file: Path
+    gateway_key_file: Path
     url: str | None = None
     key: str | None = field(default=None, repr=False)
     agent: str | None = None
@@ -112,6 +119,11 @@ class Settings:
 
         return self.home / f"spool-{sha256((self.url or '').encode()).hexdigest()[:12]}.jsonl"
 
+    @property
+    def gateway(self) -> Path:
+        """Where the gateway keeps its connections and its audit."""
+        return self.home / "gateway"
+
     def __iter__(self) -> Iterator[Shown]:
         for each in SETTINGS:
             value = getattr(self, each.name)
@@ -124,7 +136,12 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     home = directory(environ)
     given: dict[str, tuple[Any, str]] = {name: (value, FILE_NAME) for name, value in from_file(home / FILE_NAME).items()}
     given |= {each.name: (environ[each.env], "environment") for each in SETTINGS if environ.get(each.env, "") != ""}
-    values: dict[str, Any] = {"home": home, "record": home / "record.db", "seal_key_file": home / "seal.key"}
+    values: dict[str, Any] = {
+        "home": home,
+        "record": home / "record.db",
+        "seal_key_file": home / "seal.key",
+        "gateway_key_file": home / "gateway.key",
+    }
     for each in SETTINGS:
         if each.name in given and each.name != "home":
             value, source = given[each.name]
@@ -233,6 +250,7 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "home": absolute,
     "record": absolute,
     "seal_key_file": absolute,
+    "gateway_key_file": absolute,
     "url": address,
     "key": credential,
     "agent": one_line,

@@ -47,7 +47,12 @@ def close_box(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int)
 
 
 def listed(reader: Reader, tenant: int, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
-    """Boxes, newest first."""
+    """Boxes, newest first; a box that is asked for by its name and is not there is no box."""
+    if fields["box"] is not None:
+        row = reader.row("box", {"tenant": tenant, "box": fields["box"]})
+        found = [view(row, at=at)] if row is not None else []
+        kept = [box for box in found if fields["label"] in (None, box["label"]) and not (fields["live"] and box["closed_at"])]
+        return {"boxes": kept}
     rows = reader.rows(
         "boxes", {"tenant": tenant, "label": fields["label"], "live": int(fields["live"]), "limit": fields["limit"]}
     )

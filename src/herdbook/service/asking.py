@@ -172,7 +172,8 @@ def settled(service: Service, work: Callable[[Reader], dict[str, Any]]) -> dict[
 def box_list(service: Service, caller: Caller, request: requests.BoxList) -> dict[str, Any]:
     """Boxes by label, newest first."""
     label = None if request.label is None else text.name(request.label, what="label")
-    fields = {"label": label, "live": request.live, "limit": request.limit}
+    box = None if request.box is None else text.identifier(request.box, what="box id")
+    fields = {"box": box, "label": label, "live": request.live, "limit": request.limit}
     return leases.listed(service.record.store, caller.tenant, fields, at=service.clock.now())
 
 

@@ -254,8 +254,9 @@ class BoxClose(Request):
 
 
 class BoxList(Request):
-    """Boxes by label, newest first; `live` leaves out the closed ones."""
+    """Boxes by label, newest first, or the one called `box`; `live` leaves out the closed ones."""
 
+    box: str | None = None
     label: str | None = None
     live: bool = False
     limit: Page = limits.LIST_PAGE_DEFAULT

@@ -16,14 +16,24 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.types import Receive, Scope, Send
 
 from herdbook.base.http_edge import Edge, EdgeLimits, Listener
 from herdbook.base.http_serve import LoopThread, bind_unix
 from herdbook.base.text import identifier
-from herdbook.service.callers import DEFAULT_TENANT, box_caller
+from herdbook.service.callers import DEFAULT_TENANT, Caller, box_caller
 from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import RestApp
 from herdbook.surfaces.rest.auth import BoxDoor
+
+if TYPE_CHECKING:
+    from herdbook.gateway.app import GatewayApp
+
+    GatewayFor = Callable[[Callable[[str, dict[str, Any]], dict[str, Any]]], GatewayApp]  # from what asks the record for boxes
+
+GATEWAY = b"/v1/gateway/"
 
 # One box must not use up the descriptors of all, and one that is being destroyed has nothing left to say.
 BOX_LIMITS = EdgeLimits(connections=32, stop_seconds=5)
@@ -40,12 +50,16 @@ class BoxSockets:
         identity: str,
         directory: Path | None = None,
         limits: EdgeLimits | None = None,
+        gateway: GatewayFor | None = None,
     ) -> None:
         self.tenant, self.identity = tenant, identity
         self.made = None if directory else short_directory()
         self.directory = directory or Path(self.made or "")
         self.app = RestApp(service)
-        self.edge = Edge(self.app, limits=limits or BOX_LIMITS, on_refusal=self.app.metrics.refused)
+        host = Caller(tenant, identity, frozenset({"host"}), channel="rest")
+        self.gateway = gateway(lambda verb, fields: dict(service.perform(host, verb, fields))) if gateway else None
+        app = Both(self.app, self.gateway) if self.gateway else self.app
+        self.edge = Edge(app, limits=limits or BOX_LIMITS, on_refusal=self.app.metrics.refused)
         self.thread = LoopThread("herdbook-boxes")
         self.listeners: dict[Path, Listener] = {}
         self.lock = threading.Lock()
@@ -56,7 +70,8 @@ class BoxSockets:
         door = BoxDoor(box_caller(identifier(box, what="box id"), identity=self.identity, tenant=self.tenant))
         # A digest, since a box may be called anything; of its name, so that a kept box finds the record where it was.
         path = self.directory / f"{sha256(box.encode()).hexdigest()[:16]}.sock"
-        listener = self.thread.call(self.edge.listen(bind_unix(str(path)), state={"door": door}))
+        state = {"door": door, **(self.gateway.socket_state(box) if self.gateway else {})}
+        listener = self.thread.call(self.edge.listen(bind_unix(str(path)), state=state))
         with self.lock:
             self.listeners[path] = listener
         return path, partial(self.shut, path)
@@ -75,9 +90,22 @@ class BoxSockets:
         for path in list(self.listeners):
             self.shut(path)
         self.thread.call(self.app.close())
+        if self.gateway:
+            self.thread.call(self.gateway.close())
         self.thread.stop()
         if self.made:
             shutil.rmtree(self.made, ignore_errors=True)
+
+
+class Both:
+    """The record and the gateway at one address: a box needs to know no more than its one socket."""
+
+    def __init__(self, record: RestApp, gateway: GatewayApp) -> None:
+        self.record, self.gateway = record, gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for_gateway = (scope["raw_path"] + b"/").startswith(GATEWAY)
+        await (self.gateway if for_gateway else self.record)(scope, receive, send)
 
 
 def short_directory() -> str:

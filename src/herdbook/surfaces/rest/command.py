@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import shlex
 import socket
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from herdbook.base.errors import Forbidden
 from herdbook.base.http_edge import Edge
-from herdbook.base.http_serve import bind_tcp, bind_unix, serve
+from herdbook.base.http_serve import bind_tcp, bind_unix, serve, url_of
 from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import RestApp
 from herdbook.surfaces.rest.auth import SERVE, check_bind, check_key, door, read_key
@@ -81,11 +80,3 @@ def bind_guarded(host: str, port: int, *, key: str | None, serve: str = SERVE) -
         sock.close()
         raise
     return sock
-
-
-def url_of(sock: socket.socket) -> str:
-    """As HERDBOOK_URL takes it."""
-    if sock.family == socket.AF_UNIX:
-        return f"unix:{os.path.abspath(sock.getsockname())}"
-    host, port = sock.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

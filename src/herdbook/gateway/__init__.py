@@ -1,0 +1,1 @@
+"""Credentials are kept here so that boxes hold none: see DESIGN.md."""

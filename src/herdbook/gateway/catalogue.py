@@ -1,0 +1,41 @@
+"""Connections ready for use: opened once, and again when their file changes, so a revocation holds from the next byte on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from herdbook.gateway import credentials
+from herdbook.gateway.connections import Connection, Target, target
+from herdbook.gateway.credentials import Credential
+from herdbook.gateway.vault import Stamp, Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A connection with all that a call over it needs."""
+
+    connection: Connection
+    target: Target
+    credential: Credential = field(repr=False)
+
+
+class Catalogue:
+    """The vault as the proxy sees it."""
+
+    def __init__(self, vault: Vault) -> None:
+        self.vault = vault
+        self.opened: dict[str, tuple[Stamp, Ready]] = {}
+
+    def names(self) -> list[str]:
+        return self.vault.names()
+
+    def get(self, name: str) -> Ready:
+        """Raises NotFound or VaultBroken."""
+        stamp = self.vault.stamp(name)
+        known = self.opened.get(name)
+        if known is None or known[0] != stamp:
+            kept = self.vault.get(name)
+            made = credentials.credential(kept.connection.credential, kept.secret)
+            known = (stamp, Ready(kept.connection, target(kept.connection.base, reach=kept.connection.reaches), made))
+            self.opened[name] = known
+        return known[1]

@@ -1,0 +1,115 @@
+"""Who calls: each listener has a door, and a door turns a request into a box whose row in the record is live, or refuses.
+
+A box's own socket says which box it is, and the box holds nothing. A box that no socket tells apart shows a pass, which the
+record checks. The record is asked again after a second, so a destroyed box is refused within one; where it cannot be asked,
+nobody is let in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol
+
+from herdbook.base.clock import Clock
+from herdbook.base.errors import Unauthorized
+from herdbook.base.reach import ANY
+
+ROW_SECONDS: Final = 1
+ROWS_MAX: Final = 10_000
+Headers = Sequence[tuple[bytes, bytes]]
+Row = Mapping[str, Any]
+Call = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a client's `call`: a verb and its fields
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A live box, and how it was told."""
+
+    box: str
+    label: str
+    via: Literal["socket", "token", "asserted"]
+    connections: frozenset[str] | None = None  # what its token was made for; None is everything it is granted
+
+    def covers(self, connection: str) -> bool:
+        return self.connections is None or connection in self.connections
+
+
+class Door(Protocol):
+    """What a listener asks of those who come by it."""
+
+    async def admit(self, headers: Headers) -> Identity:
+        """The box that calls. Raises Unauthorized, or Unavailable where that cannot be told."""
+        ...
+
+
+class LiveBoxes:
+    """What the record says of boxes, asked through a client, one question at a time, and remembered for a second."""
+
+    def __init__(self, call: Call, clock: Clock) -> None:
+        self.call, self.clock = call, clock
+        self.told: dict[tuple[str, str], tuple[int, Row]] = {}
+        self.asker = ThreadPoolExecutor(1, thread_name_prefix="herdbook-gateway-boxes")
+
+    async def row(self, box: str) -> Row | None:
+        """The row of a box that is open and whose lease holds; None for any other."""
+        found = (await self.ask("box_list", "box", box))["boxes"]
+        return next((row for row in found if row["box"] == box and row["live"]), None)
+
+    async def checked(self, token: str) -> Row:
+        """What a pass says, and whether it holds."""
+        return await self.ask("box_check", "token", token)
+
+    async def ask(self, verb: str, field: str, value: str) -> Row:
+        asked_at, answer = self.told.get((verb, value), (None, {}))
+        now = self.clock.now()
+        if asked_at is None or not asked_at <= now < asked_at + ROW_SECONDS * 1_000_000:
+            answer = await asyncio.get_running_loop().run_in_executor(self.asker, self.call, verb, {field: value})
+            if len(self.told) >= ROWS_MAX:
+                self.told.clear()
+            self.told[verb, value] = (now, answer)
+        return answer
+
+    def close(self) -> None:
+        self.asker.shutdown()
+
+
+@dataclass(frozen=True, slots=True)
+class SocketDoor:
+    """Whoever is inside that box: its socket is bound into no other."""
+
+    box: str
+    boxes: LiveBoxes
+
+    async def admit(self, headers: Headers) -> Identity:
+        row = await self.boxes.row(self.box)
+        if row is None:
+            raise Unauthorized("this box is closed in the record, or its lease ran out: it may call nothing any more")
+        return Identity(self.box, str(row["label"]), "socket")
+
+
+@dataclass(frozen=True, slots=True)
+class PassDoor:
+    """Whoever shows the pass of a box that lives: `Authorization: Bearer hbx_...`. It goes no further than here."""
+
+    boxes: LiveBoxes
+
+    async def admit(self, headers: Headers) -> Identity:
+        token = shown(headers)
+        if token is None:
+            raise Unauthorized("only a box may call the gateway: call from inside one, by its socket or with its pass")
+        said = await self.boxes.checked(token)
+        row = await self.boxes.row(str(said["box"])) if said["valid"] else None
+        if row is None:
+            raise Unauthorized(str(said["why"] or "the box of this pass is gone: ask its host for a new box"))
+        allowed = frozenset(said["connections"])
+        return Identity(str(said["box"]), str(row["label"]), "token", None if ANY in allowed else allowed)
+
+
+def shown(headers: Headers) -> str | None:
+    """The pass in the one header that may carry it."""
+    values = [value for name, value in headers if name == b"authorization"]
+    scheme, _, token = values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
+    return token.strip() if scheme.lower() == "bearer" and token.strip() else None

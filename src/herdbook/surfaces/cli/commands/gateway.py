@@ -1,0 +1,224 @@
+"""The credential gateway: serve it, and say which credentials it keeps, what they may be used for, and by which boxes.
+
+A secret comes from a file or from standard input, never from the command line, and is never shown again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from herdbook.base.errors import ExtraMissing
+from herdbook.surfaces.cli.invocation import Invocation, login_name
+from herdbook.surfaces.cli.parser import whole_number
+from herdbook.surfaces.cli.problems import Usage
+from herdbook.surfaces.cli.terminal import Answer, clipped, line, table
+
+if TYPE_CHECKING:
+    from herdbook.gateway.keeping import Gatekeeper
+
+EXAMPLES: Final = """\
+example:
+  $ herdbook gateway add github --to https://api.github.com --bearer --secret-file token \\
+        --allow 'GET /repos/acme/**' --block '* /repos/acme/payroll/**'
+  $ herdbook gateway grant github --label ci
+  $ herdbook gateway serve
+
+Inside a box labelled ci, without any key:
+  GET /v1/gateway/github/repos/acme/web/commits, by the box's own socket or with its pass
+
+rotate puts a new secret in place of the old one, revoke removes it; both hold from the next call on. audit shows every call."""
+
+ACTS: Final = ("serve", "add", "ls", "rules", "grant", "withdraw", "rotate", "revoke", "rm", "audit")
+HOST, PORT = "127.0.0.1", 8766
+ADDING: Final = ("to", "bearer", "header", "before", "basic", "query", "path", "private", "secret_file")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Keep credentials out of boxes: a box calls /v1/gateway/CONNECTION/PATH, and the gateway adds the credential if a rule "
+        "allows the call. Everything not allowed is refused."
+    )
+    parser.add_argument("act", metavar="ACT", choices=ACTS, help=", ".join(ACTS))
+    parser.add_argument("connection", metavar="CONNECTION", nargs="?", help="the connection's name, such as github")
+    adding = parser.add_argument_group("for add")
+    adding.add_argument("--to", metavar="URL", help="the service: https://host, with a path if all calls are below it")
+    kind = adding.add_mutually_exclusive_group()
+    kind.add_argument("--bearer", action="store_true", help="send the secret as Authorization: Bearer (the default)")
+    kind.add_argument("--header", metavar="NAME", help="send it in this header")
+    kind.add_argument("--basic", metavar="USER", help="send it as this user's password")
+    kind.add_argument("--query", metavar="NAME", help="send it as this parameter of the address")
+    kind.add_argument("--path", action="store_true", help="the secret is a path, as in a chat's webhook")
+    adding.add_argument("--before", metavar="TEXT", help="with --header: what stands before the secret, such as 'token '")
+    adding.add_argument("--private", action="store_true", help="the service is on this machine or a private network")
+    parser.add_argument(
+        "--secret-file", type=Path, metavar="PATH", help="for add and rotate: where the secret is (standard input)"
+    )
+    rules = parser.add_argument_group("for add and rules")
+    rules.add_argument("--allow", metavar="RULE", action="append", help="'METHOD[,METHOD] /pattern'; * is one part, ** any text")
+    rules.add_argument("--block", metavar="RULE", action="append", help="never, whatever is allowed")
+    rules.add_argument("--forget", metavar="RULE", action="append", help="for rules: take back a rule, as ls shows it")
+    granting = parser.add_argument_group("for grant, withdraw and audit")
+    granting.add_argument("--box", metavar="BOX", help="one box")
+    granting.add_argument("--label", metavar="LABEL", help="all boxes that carry this label")
+    granting.add_argument("--limit", metavar="N", type=whole_number, default=100, help="for audit: the last N lines (100)")
+    where = parser.add_argument_group("for serve")
+    where.add_argument("--host", default=HOST, help=f"the address to listen on (default {HOST})")
+    where.add_argument("--port", type=int, default=PORT, help=f"the port to listen on (default {PORT}; 0 takes a free one)")
+    where.add_argument("--unix", metavar="PATH", help="listen on a unix socket instead")
+    where.add_argument("--log-level", choices=("error", "warning", "info", "debug"), default="warning", help="what to say aloud")
+
+
+def run(invocation: Invocation) -> int:
+    args = invocation.args
+    if (args.act in ("serve", "audit", "ls")) < (args.connection is None):
+        raise Usage(f"{args.act} needs the name of a connection (see herdbook gateway --help)")
+    try:
+        from herdbook.gateway.keeping import Gatekeeper
+    except ModuleNotFoundError as problem:
+        raise ExtraMissing.of("gateway", what=f"the package {problem.name}") from problem
+    if args.act == "serve":
+        return served(invocation)
+    return ACTIONS[args.act](invocation, Gatekeeper.of(invocation.settings, by=login_name()))
+
+
+def served(invocation: Invocation) -> int:
+    """Until a signal. Boxes are asked for in the record that this command was told to use."""
+    import logging
+
+    from herdbook.base.http_edge import Edge
+    from herdbook.base.http_serve import bind_tcp, bind_unix, serve, url_of
+    from herdbook.gateway.opening import LIMITS, open_app
+
+    args = invocation.args
+    logging.basicConfig(stream=sys.stderr, level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    door = invocation.opened()
+    sock = bind_unix(args.unix) if args.unix else bind_tcp(args.host, args.port)
+    app = open_app(invocation.settings, door.call)
+
+    def ready() -> None:
+        url = url_of(sock)
+        invocation.show({"url": url}, [f"the gateway is on {url}"])
+        sys.stdout.flush()
+
+    serve(Edge(app, limits=LIMITS), sock, state=app.open_state(), on_ready=ready, on_stop=app.close)
+    return 0
+
+
+def added(invocation: Invocation, keeper: Gatekeeper) -> int:
+    args = invocation.args
+    if args.to is None:
+        raise Usage("say where the connection leads: --to https://host")
+    connection = keeper.add(
+        args.connection, base=args.to, credential=kind_of(args), secret=secret_of(args),
+        allow=args.allow or [], block=args.block or [], private=args.private,
+    )  # fmt: skip
+    return shown(invocation, [connection])
+
+
+def kind_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings of the credential, as its file has them."""
+    if args.header is not None:
+        return {"type": "header", "name": args.header.lower(), "before": args.before or ""}
+    if args.before is not None:
+        raise Usage("--before goes with --header")
+    if args.basic is not None:
+        return {"type": "basic", "user": args.basic}
+    if args.query is not None:
+        return {"type": "query", "name": args.query}
+    return {"type": "path" if args.path else "bearer"}
+
+
+def secret_of(args: argparse.Namespace) -> str:
+    """From a file, or from standard input. At a terminal it is not shown while it is typed."""
+    try:
+        if args.secret_file is not None:
+            data = args.secret_file.read_bytes()
+        elif sys.stdin.isatty():
+            from getpass import getpass
+
+            data = getpass("secret: ").encode()
+        else:
+            data = sys.stdin.buffer.read()
+        return bytes(data).decode().strip("\r\n")
+    except OSError as problem:
+        raise Usage(f"the secret cannot be read ({problem.strerror}): check --secret-file") from problem
+    except UnicodeDecodeError:
+        raise Usage("the secret is not text: check what was given") from None
+
+
+def listed(invocation: Invocation, keeper: Gatekeeper) -> int:
+    wanted = invocation.args.connection
+    return shown(invocation, [keeper.shown(wanted)] if wanted else keeper.all())
+
+
+def shown(invocation: Invocation, connections: list[Answer]) -> int:
+    return invocation.show({"connections": connections}, [*map(line, connection_lines(connections))])
+
+
+def connection_lines(connections: list[Answer]) -> Iterator[str]:
+    if not connections:
+        yield "There are no connections."
+    for each in connections:
+        if "problem" in each:
+            yield f"{each['connection']}  {each['problem']}"
+            continue
+        state = "revoked" if each["revoked"] else f"secret {each['secret_version']}"
+        reach = ", private networks too" if each["private"] else ""
+        yield f"{each['connection']}  {each['service']}  {each['credential']['type']}, {state}{reach}"
+        yield from (f"  {rule}" for rule in each["rules"] or ["no rule: nothing is allowed"])
+        yield from [f"  for {grant}" for grant in each["grants"]] or ["  for no box: grant it"]
+
+
+def ruled(invocation: Invocation, keeper: Gatekeeper) -> int:
+    args = invocation.args
+    change = {"allow": args.allow or [], "block": args.block or [], "forget": args.forget or []}
+    if not any(change.values()):
+        raise Usage("say what changes: --allow, --block or --forget a rule")
+    return shown(invocation, [keeper.rules(args.connection, **change)])
+
+
+def granted(invocation: Invocation, keeper: Gatekeeper) -> int:
+    args = invocation.args
+    if (args.box is None) == (args.label is None):
+        raise Usage("say which boxes: --box BOX or --label LABEL")
+    change = keeper.grant if args.act == "grant" else keeper.withdraw
+    return shown(invocation, [change(args.connection, box=args.box, label=args.label)])
+
+
+def rotated(invocation: Invocation, keeper: Gatekeeper) -> int:
+    return shown(invocation, [keeper.rotate(invocation.args.connection, secret_of(invocation.args))])
+
+
+def revoked(invocation: Invocation, keeper: Gatekeeper) -> int:
+    return shown(invocation, [keeper.revoke(invocation.args.connection)])
+
+
+def removed(invocation: Invocation, keeper: Gatekeeper) -> int:
+    name = invocation.args.connection
+    keeper.remove(name)
+    return invocation.show({"removed": name}, [f"{line(name)} is gone"])
+
+
+def audited(invocation: Invocation, keeper: Gatekeeper) -> int:
+    args = invocation.args
+    wanted = {name: value for name, value in (("box", args.box), ("connection", args.connection)) if value is not None}
+    found = [each for each in keeper.audit() if all(each.get(name) == value for name, value in wanted.items())]
+    found = found[-args.limit :] if args.limit > 0 else []
+    return invocation.show({"calls": found}, table(map(audit_row, found), indent="") or ["No calls."])
+
+
+def audit_row(each: Answer) -> list[str]:
+    said = [each.get(name, "") for name in ("at", "event", "box", "connection", "method")]
+    status = each.get("status") or each.get("code") or ""
+    ended = f"{each['bytes_in']} in, {each['bytes_out']} out" if "bytes_out" in each else ""
+    return [*map(line, said), clipped(each.get("path", ""), 60), line(status), line(ended), line(each.get("rule", ""))]
+
+
+ACTIONS: Final[dict[str, Callable[[Invocation, Gatekeeper], int]]] = {
+    "add": added, "ls": listed, "rules": ruled, "grant": granted, "withdraw": granted, "rotate": rotated, "revoke": revoked,
+    "rm": removed, "audit": audited,
+}  # fmt: skip
