@@ -48,7 +48,7 @@ LOCAL: Final = ("json", "record")
 GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
-STARTERS: Final = frozenset({"init", "run", "write", "dead-end", "demo", "serve"})
+STARTERS: Final = frozenset({"init", "watch", "run", "write", "dead-end", "demo", "serve"})
 
 SERVE_EXAMPLES: Final = """\
 example:

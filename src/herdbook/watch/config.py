@@ -1,0 +1,139 @@
+"""watch.toml as a value: what is watched, where its logs are, which connections lead out. Names of secrets, never a secret."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from herdbook.base.errors import InvalidRequest
+
+FILE_BYTES_MAX: Final = 256 * 1024
+SOURCES: Final = ("file", "journald", "docker", "kubernetes", "loki", "cloud_run")
+HOOKS: Final = ("deploy", "statuspage", "google", "alertmanager", "grafana", "pagerduty", "generic")
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+REPOSITORY: Final = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deploy:
+    """How a deploy is told, and how long it is watched."""
+
+    repository: str = ""  # the one that tags the image
+    source: str = ""  # a second one that the image is built from
+    named_by: str = "repository"  # whose commit is the deploy's name: repository or source
+    promotion: str = r"^Promote to main"  # titles of commits that carry pull requests
+    base: str = "main"  # what a draft is to be merged into
+    watch_seconds: float = 540
+    budget_seconds: int = 900
+    poll_seconds: float = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One service, and where its logs are."""
+
+    name: str
+    source: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All of it."""
+
+    org: str
+    directory: Path
+    gates: Path | None = None
+    agent: tuple[
+        str, ...
+    ] = ()  # a command in the box that writes the diagnosis and a diff; without one the record's fix is drafted
+    deploy: Deploy = field(default_factory=Deploy)
+    hooks: Mapping[str, str] = field(default_factory=dict)  # from a hook to the environment variable with its secret
+    services: Mapping[str, Service] = field(default_factory=dict)
+    connections: Mapping[str, str] = field(default_factory=dict)  # github, slack, model: the gateway's name for each
+
+    @property
+    def entity(self) -> str:
+        """What is briefed before anything else, and where everything is written."""
+        return f"{self.org}/deploy"
+
+    @property
+    def naming_repository(self) -> str:
+        return self.deploy.source if self.deploy.named_by == "source" else self.deploy.repository
+
+
+def load(path: Path) -> Config:
+    """Read and check. Raises InvalidRequest that names what is wrong."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+        found = tomllib.loads(data[:FILE_BYTES_MAX].decode())
+    except FileNotFoundError as problem:
+        raise InvalidRequest(f"there is no {path}: write one with `herdbook watch init`") from problem
+    except (OSError, ValueError) as problem:
+        raise InvalidRequest(f"{path} cannot be read: {problem}") from problem
+    return parsed(found, path.parent)
+
+
+def parsed(found: dict[str, Any], directory: Path) -> Config:
+    refuse_unknown("watch.toml", found, {"org", "gates", "agent", "deploy", "hooks", "services", "connections"})
+    if not isinstance(found.get("org"), str) or not NAME.fullmatch(found["org"]):
+        raise InvalidRequest("watch.toml needs `org`, a name: <org>/deploy is briefed before a log is opened")
+    agent = found.get("agent", [])
+    gates = found.get("gates")
+    return Config(
+        org=found["org"],
+        directory=directory,
+        gates=None if gates is None else directory / gates,
+        agent=tuple(agent.split() if isinstance(agent, str) else agent),
+        deploy=parsed_deploy(found.get("deploy", {})),
+        hooks=texts("hooks", found.get("hooks", {}), HOOKS),
+        services={name: parsed_service(name, options) for name, options in found.get("services", {}).items()},
+        connections=texts("connections", found.get("connections", {}), ("github", "slack", "model")),
+    )
+
+
+def parsed_deploy(found: dict[str, Any]) -> Deploy:
+    refuse_unknown("[deploy]", found, {each.name for each in fields(Deploy)})
+    deploy = Deploy(**found)
+    for name in ("repository", "source"):
+        value = getattr(deploy, name)
+        if value and not REPOSITORY.fullmatch(value):
+            raise InvalidRequest(f"[deploy] {name} must be owner/name, not {value!r}")
+    if deploy.named_by not in ("repository", "source"):
+        raise InvalidRequest("[deploy] named_by must be repository or source: whose commit tags the image")
+    if not 0 < deploy.watch_seconds < deploy.budget_seconds:
+        raise InvalidRequest("[deploy] watch_seconds must be above 0 and leave room within budget_seconds, as 540 of 900 do")
+    try:
+        re.compile(deploy.promotion)
+    except re.error as problem:
+        raise InvalidRequest(f"[deploy] promotion is not a pattern: {problem}") from problem
+    return deploy
+
+
+def parsed_service(name: str, options: Any) -> Service:
+    if not NAME.fullmatch(name) or not isinstance(options, dict):
+        raise InvalidRequest(f"[services.{name}] must be a table under a short name")
+    source = options.get("source")
+    if source not in SOURCES:
+        raise InvalidRequest(f"[services.{name}] source must be one of {', '.join(SOURCES)}")
+    rest = {key: str(value) for key, value in options.items() if key != "source"}
+    return Service(name=name, source=source, options=rest)
+
+
+def texts(where: str, found: dict[str, Any], known: tuple[str, ...]) -> Mapping[str, str]:
+    refuse_unknown(f"[{where}]", found, set(known))
+    wrong = [name for name, value in found.items() if not isinstance(value, str) or not value]
+    if wrong:
+        raise InvalidRequest(f"[{where}] {wrong[0]} must be text")
+    return dict(found)
+
+
+def refuse_unknown(where: str, found: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(set(found) - known)
+    if unknown:
+        raise InvalidRequest(f"{where} has the unknown line {unknown[0]!r}: it may have {', '.join(sorted(known))}")
