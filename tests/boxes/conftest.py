@@ -1,13 +1,17 @@
-"""A bubblewrap provider that works here, or a failure that says how to get one. On Linux nothing is skipped for want of it."""
+"""Providers that work here, or a failure that says how to get one: bubblewrap on any Linux, a container engine as root."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from herdbook.boxes.bubblewrap import Bubblewrap
+from herdbook.boxes.containers import Containers
+from herdbook.boxes.engine import Engine
+from tests.boxes import engines
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +26,36 @@ def bubblewrap_works(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture
 def bubblewrap(bubblewrap_works: None, tmp_path: Path) -> Bubblewrap:
     return Bubblewrap(tmp_path / "boxes")
+
+
+@pytest.fixture(scope="session")
+def docker_engine(engine_can_run: None) -> Iterator[Engine]:
+    with engines.docker() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def podman_engine(engine_can_run: None) -> Iterator[Engine]:
+    with engines.podman() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def engine_can_run() -> None:
+    reason = engines.missing()
+    if reason:
+        pytest.skip(f"cannot run here: {reason}")
+
+
+@pytest.fixture
+def docker(docker_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Containers:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{docker_engine.socket}")
+    monkeypatch.setenv("HERDBOOK_BOX_IMAGE", engines.IMAGE)
+    return Containers(tmp_path / "docker")
+
+
+@pytest.fixture
+def podman(podman_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Containers:
+    monkeypatch.setenv("CONTAINER_HOST", f"unix://{podman_engine.socket}")
+    monkeypatch.setenv("HERDBOOK_BOX_IMAGE", engines.IMAGE)
+    return Containers(tmp_path / "podman", name="podman")

@@ -1,4 +1,4 @@
-"""A process that owns a box and kills itself at the point it is told: `owner_process.py STATE BOOK POINT TOKEN`."""
+"""A process that owns a box and kills itself at the point it is told: `owner_process.py STATE BOOK POINT TOKEN PROVIDER`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from herdbook.boxes import directory
+from herdbook.boxes import directory, engine
 from herdbook.boxes.host import Host
 from herdbook.boxes.providers import PROVIDERS
 from tests.boxes.filebook import FileBook
 
 POINTS = ("row", "socket", "half-made", "made", "running", "leaving", "destroyed")
+CONTAINER_POINTS = ("row", "made", "created", "attached", "running", "leaving", "destroyed")
 LABEL = "owned"
 
 
@@ -24,7 +25,7 @@ def die(*_: Any, **__: Any) -> NoReturn:
 
 
 def main() -> None:
-    state, place, point, token = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+    (state, place), (point, token, provider_name) = map(Path, sys.argv[1:3]), sys.argv[3:6]
     book = FileBook(place)
     listener = socket.socket(socket.AF_UNIX)
 
@@ -37,13 +38,15 @@ def main() -> None:
             die()
         return str(state / "s.sock"), listener.close
 
-    provider = PROVIDERS["bubblewrap"](state / "boxes")
+    provider = PROVIDERS[provider_name](state / "boxes")
     host = Host(book, provider, open_socket=open_socket, label=LABEL)
     if point == "half-made":
         directory.BoxDirectories.hand_over = die  # type: ignore[method-assign]
     box = host.open()
     if point == "made":
         die()
+    if point in ("created", "attached"):
+        setattr(*{"created": (engine.Engine, "attach", die), "attached": (engine.Attached, "send", die)}[point])
     code = "import sys, time; print('up', flush=True); time.sleep(600 if sys.argv[1] == 'running' else 0)"
     host.run(box, [box.python, "-I", "-c", code, point, token], on_output=die if point == "running" else lambda chunk: None)
     if point == "leaving":

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.boxes.bubblewrap import Bubblewrap
+from herdbook.boxes.containers import Containers
 from herdbook.boxes.provider import Provider
 from herdbook.boxes.unsafe_process import UnsafeProcess
 from herdbook.testing.boxes import BoxContract
@@ -16,6 +17,20 @@ class TestBubblewrap(BoxContract):
     @pytest.fixture
     def provider(self, bubblewrap: Bubblewrap) -> Provider:
         return bubblewrap
+
+
+@pytest.mark.slow
+class TestDocker(BoxContract):
+    @pytest.fixture
+    def provider(self, docker: Containers) -> Provider:
+        return docker
+
+
+@pytest.mark.long
+class TestPodman(BoxContract):
+    @pytest.fixture
+    def provider(self, podman: Containers) -> Provider:
+        return podman
 
 
 class TestUnsafeProcess(BoxContract):

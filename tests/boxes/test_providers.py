@@ -12,6 +12,7 @@ import pytest
 from herdbook.base.errors import CannotIsolate, Forbidden, InvalidRequest, NotFound
 from herdbook.boxes import findings, owner, probe
 from herdbook.boxes.bubblewrap import Bubblewrap
+from herdbook.boxes.containers import Containers
 from herdbook.boxes.provider import BoxLimits, BoxSpec, at_least
 from herdbook.boxes.providers import STRONGEST_FIRST, choose
 from herdbook.boxes.recipe import interpreter
@@ -60,7 +61,7 @@ def test_more_than_there_is_is_refused(bubblewrap_works: None, tmp_path: Path) -
 
 def test_an_unknown_name_is_said(tmp_path: Path) -> None:
     """A typing error would look like a missing engine."""
-    with pytest.raises(NotFound, match="bubblewrap, unsafe-process"):
+    with pytest.raises(NotFound, match="docker, podman, bubblewrap, unsafe-process"):
         choose("bubblewarp", state_dir=tmp_path)
 
 
@@ -90,7 +91,7 @@ OUTSIDE = {name: f"{name}:[1]" for name in probe.NAMESPACES}
 )
 def test_a_box_that_leaks_does_not_pass_the_probe(leak: dict[str, Any], says: str | None) -> None:
     """A sandbox that starts but does not isolate would be trusted because it starts."""
-    finding = probe.judge({**ISOLATED, **leak}, OUTSIDE)
+    finding = probe.judge("bubblewrap", probe.leaks({**ISOLATED, **leak}, OUTSIDE), how="namespaces", fix="mend it")
     assert finding.ok is (says is None)
     assert (says or "isolated") in finding.what
     assert finding.ok or finding.fix
@@ -157,3 +158,41 @@ def test_an_interpreter_in_the_middle_of_a_home_is_refused(tmp_path: Path, monke
     monkeypatch.setattr(sys, "base_prefix", str(Path.home().parent))
     with pytest.raises(CannotIsolate, match="directory of its own"):
         interpreter()
+
+
+@pytest.mark.slow
+def test_an_engine_passes_the_probe_and_is_preferred(docker: Containers, tmp_path: Path) -> None:
+    """Weaker isolation than the machine can give, chosen silently, is what `auto` must never do."""
+    assert docker.probe().ok, docker.probe()
+    chosen = choose(minimum="container", state_dir=tmp_path)
+    assert (chosen.name, chosen.isolation) == ("docker", "container")
+    assert list(chosen.list()) == [], "the probe leaves no box behind"
+    assert docker.engine.get("/containers/json", all=1) == []
+
+
+def test_no_engine_is_a_finding_and_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without Docker must still list, reap and remove its other boxes."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://somewhere:2375")
+    provider = Containers(tmp_path)
+    assert findings.NO_ENGINE_FIX["docker"] == provider.probe().fix
+    assert list(provider.list()) == []
+    provider.destroy("never-was")
+
+
+@pytest.mark.parametrize(
+    "said, fix",
+    [
+        ("the container engine at /run/x cannot be reached: Permission denied", findings.ENGINE_CLOSED_FIX["docker"]),
+        ("the container engine at /run/x cannot be reached: No such file or directory", findings.NO_ENGINE_FIX["docker"]),
+        ("No such image: python:3.12-slim", "docker pull python:3.12-slim"),
+        ('exec: "python3": executable file not found in $PATH', "has no python3"),
+        ("cgroups in hybrid mode not supported", findings.CGROUP_FIX),
+        ("else", "docker run --rm"),
+    ],
+)
+def test_every_known_reason_of_an_engine_has_its_own_fix(said: str, fix: str) -> None:
+    """A fix for another reason sends its reader to change what was not wrong."""
+    finding = findings.engine_finding("docker", said, image="python:3.12-slim")
+    assert fix in finding.fix
+    assert said in finding.what
+    assert not finding.ok

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,13 @@ from herdbook.base.errors import Unavailable
 from herdbook.base.ids import new_name
 from herdbook.boxes import owner
 from herdbook.boxes.bubblewrap import Bubblewrap
-from herdbook.boxes.provider import BoxSpec
+from herdbook.boxes.containers import Containers
+from herdbook.boxes.provider import BoxSpec, Provider
 from herdbook.boxes.reaper import Reaped, reap
 from herdbook.boxes.unsafe_process import UnsafeProcess
 from herdbook.testing.boxes import eventually
 from tests.boxes.filebook import FileBook
-from tests.boxes.owner_process import LABEL, POINTS
+from tests.boxes.owner_process import CONTAINER_POINTS, LABEL, POINTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,24 +36,57 @@ def processes_with(token: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_an_owner_killed_at_any_point_leaves_nothing_after_one_reap(point: str, bubblewrap_works: None, tmp_path: Path) -> None:
-    """A box that survives its owner would run on, unseen and unpaid for, until somebody finds the disk full."""
+def killed_owner(tmp_path: Path, point: str, provider: str) -> None:
+    """Run an owner until it kills itself there; what ran in its box is dead before anybody reaps."""
     token, state = new_name("token"), tmp_path / "s"
     state.mkdir()
-    command = [sys.executable, "-m", "tests.boxes.owner_process", str(state), str(tmp_path / "book"), point, token]
+    command = [sys.executable, "-m", "tests.boxes.owner_process", str(state), str(tmp_path / "book"), point, token, provider]
     paths = [str(ROOT), *filter(None, sys.path)]
     died = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, timeout=60, check=False)
     assert died.returncode == -9
     eventually(lambda: not processes_with(token), what="what ran in the box dies with the owner, before any reap")
-    book, provider = FileBook(tmp_path / "book"), Bubblewrap(state / "boxes")
+
+
+def nothing_is_left_after_one_reap(book: FileBook, provider: Provider, state: Path) -> None:
     (row,) = book.box_list(label=LABEL, live=True, limit=10)["boxes"]
     assert reap(book, provider, LABEL) == [Reaped(row["box"], "its owner is dead")]
     assert list(provider.list()) == []
     assert list((state / "boxes" / "boxes").iterdir()) == []
     assert book.row(row["box"])["state"] == "closed"
-    assert not (state / "s.sock").exists() or point in ("socket", "half-made"), "a socket the box was told of goes with it"
     assert reap(book, provider, LABEL) == []
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_an_owner_killed_at_any_point_leaves_nothing_after_one_reap(point: str, bubblewrap_works: None, tmp_path: Path) -> None:
+    """A box that survives its owner would run on, unseen and unpaid for, until somebody finds the disk full."""
+    killed_owner(tmp_path, point, "bubblewrap")
+    state = tmp_path / "s"
+    nothing_is_left_after_one_reap(FileBook(tmp_path / "book"), Bubblewrap(state / "boxes"), state)
+    assert not (state / "s.sock").exists() or point in ("socket", "half-made"), "a socket the box was told of goes with it"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", CONTAINER_POINTS)
+def test_an_owner_of_a_container_killed_at_any_point_leaves_nothing_after_one_reap(
+    point: str, docker: Containers, tmp_path: Path
+) -> None:
+    """A container belongs to its engine, not to its owner: it would outlive everybody who knew of it."""
+    killed_owner(tmp_path, point, "docker")
+    provider = Containers(tmp_path / "s" / "boxes")
+    nothing_is_left_after_one_reap(FileBook(tmp_path / "book"), provider, tmp_path / "s")
+    assert docker.engine.get("/containers/json", all=1) == []
+
+
+@pytest.mark.slow
+def test_a_container_that_lost_its_directory_is_reaped(docker: Containers, book: FileBook) -> None:
+    """Removing a home by hand would leave its containers running for ever."""
+    box = docker.create(BoxSpec(id="lost", label=LABEL))
+    execution = docker.exec(box, [box.python, "-c", "print('up', flush=True); import time; time.sleep(600)"])
+    for _ in execution:
+        shutil.rmtree(docker.state_dir / "boxes" / f"{LABEL}@lost")
+        (docker.state_dir / "boxes").mkdir(exist_ok=True)
+        assert reap(book, docker, LABEL) == [Reaped("lost", "no open row knows it")]
+    assert docker.engine.get("/containers/json", all=1) == []
 
 
 def opened(book: FileBook, provider: UnsafeProcess, box: str, *, keeper: str | None = None, lease_seconds: int = 60) -> None:

@@ -17,6 +17,7 @@ from herdbook.base.errors import HerdbookError, InvalidRequest
 
 FILE_NAME: Final = "settings.toml"
 FILE_BYTES_MAX: Final = 64 * 1024
+BOX_IMAGE: Final = "python:3.12-slim"
 YES: Final = frozenset({"1", "true", "yes", "on"})
 NO: Final = frozenset({"", "0", "false", "no", "off"})
 URL_SCHEMES: Final = ("http://", "https://", "unix:")
@@ -86,6 +87,7 @@ SETTINGS: Final = (
         str(limits.VALUE_BYTES_MAX),
         f"The largest value an entry may have, in bytes of JSON; at most {limits.VALUE_BYTES_CEILING}.",
     ),
+    Setting("box_image", "HERDBOOK_BOX_IMAGE", BOX_IMAGE, "The image of container boxes: any that has python3, pulled before."),
     Setting("debug", "HERDBOOK_DEBUG", "off", "Show the traceback of a failure nobody foresaw."),
 )
 
@@ -104,6 +106,7 @@ class Settings:
     session: str | None = None
     synchronous: str = "FULL"
     value_bytes_max: int = limits.VALUE_BYTES_MAX
+    box_image: str = BOX_IMAGE
     debug: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -257,6 +260,7 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "session": one_line,
     "synchronous": synchronous,
     "value_bytes_max": value_bytes,
+    "box_image": one_line,
     "debug": switch,
 }
 assert set(PARSERS) == {each.name for each in SETTINGS}, "every setting is described and parsed"

@@ -18,12 +18,12 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from herdbook.base.errors import CannotIsolate, NotFound
+from herdbook.base.errors import CannotIsolate, HerdbookError, NotFound
 from herdbook.boxes import owner, recipe
-from herdbook.boxes.directory import BoxDirectories, kill_process, parts_inside
+from herdbook.boxes.directory import BoxDirectories, kill_noted, kill_process, parts_inside
 from herdbook.boxes.execution import LocalExecution
-from herdbook.boxes.findings import NO_BWRAP_FIX, NOT_LINUX, explain
-from herdbook.boxes.probe import probe
+from herdbook.boxes.findings import ELSE_FIX, NO_BWRAP_FIX, NOT_LINUX, explain, kernel_settings
+from herdbook.boxes.probe import judge, look_inside
 from herdbook.boxes.provider import HOME_IN_BOX, Box, BoxSpec, Finding, Isolation, demand
 from herdbook.boxes.spawn import LAUNCH, OpenFile, order_file, order_for
 
@@ -51,7 +51,11 @@ class Bubblewrap:
             _ = self.bwrap
         except CannotIsolate as problem:
             return Finding(ok=False, what="bubblewrap: there is no bwrap program", fix=problem.message)
-        return probe(self)
+        try:
+            leaked = look_inside(self, hidden=("/etc/shadow", "/sys"))
+        except HerdbookError as problem:
+            return explain(problem.message, kernel_settings(), as_root=os.geteuid() == 0)
+        return judge(self.name, leaked, how="namespaces, same kernel", fix=ELSE_FIX)
 
     def create(self, spec: BoxSpec) -> Box:
         demand(self, spec.minimum)
@@ -103,7 +107,7 @@ class Bubblewrap:
         )
 
     def destroy(self, box_id: str) -> None:
-        self._directories.destroy(box_id, kill=kill_process)
+        self._directories.destroy(box_id, end=lambda place: kill_noted(place, kill_process))
 
     def list(self, label: str | None = None) -> Sequence[Box]:
         found = self._directories.names(label)

@@ -143,19 +143,24 @@ class BoxDirectories:
         note.touch()
         return note
 
-    def destroy(self, box_id: str, *, kill: Callable[[int, str], None]) -> None:
-        """Out of the way first, so that nothing new starts in it; then kill what runs; then remove."""
+    def destroy(self, box_id: str, *, end: Callable[[Path], None]) -> None:
+        """Out of the way first, so that nothing new starts in it; then end what runs; then remove."""
         for path in self.find(box_id):
             gone = path
             if not path.name.startswith(LEAVING):
                 gone = path.with_name(LEAVING + path.name)
                 with suppress(FileNotFoundError):  # because another process destroys it at the same time
                     path.rename(gone)
-            for pid, start in running(gone):
-                kill(pid, start)
+            end(gone)
             for socket in self.kept(gone)[1]:
                 remove_socket(Path(socket))
             remove_tree(gone)
+
+
+def kill_noted(place: Path, kill: Callable[[int, str], None]) -> None:
+    """Kill every process noted in a box, by its id and its start time."""
+    for pid, start in running(place):
+        kill(pid, start)
 
 
 def running(place: Path) -> list[tuple[int, str]]:

@@ -24,6 +24,17 @@ CONTAINER_FIX = (
 )
 ELSE_FIX = "see whether `bwrap --unshare-all --ro-bind / / true` works in a shell, as the same user, and what it says"
 
+ENGINES = {"docker": "Docker", "podman": "Podman"}
+NO_ENGINE_FIX = {
+    "docker": "install Docker (`apt install docker.io`) and start it, or name its socket in DOCKER_HOST=unix:///path",
+    "podman": "install Podman and start its socket (`systemctl --user start podman.socket`), or name it in CONTAINER_HOST=unix:///path",
+}
+ENGINE_CLOSED_FIX = {
+    "docker": "add yourself to its group, which is as good as root: `sudo usermod -aG docker $USER`, then log in again",
+    "podman": "use your own socket, not root's: `systemctl --user start podman.socket`",
+}
+CGROUP_FIX = "the engine wants cgroups as systemd sets them up: use the other engine, or a host with cgroups of version 2"
+
 SETTINGS = (
     "kernel/apparmor_restrict_unprivileged_userns",
     "kernel/unprivileged_userns_clone",
@@ -49,6 +60,27 @@ def fix_for(words: str, settings: Mapping[str, str], *, as_root: bool) -> str:
     if any(sign in words for sign in ("proc", "namespace", "not permitted", "uid map", "Permission denied")):
         return CONTAINER_FIX
     return ELSE_FIX
+
+
+def engine_finding(name: str, said: str, *, image: str) -> Finding:
+    """The finding for a container that did not run."""
+    words = " ".join(said.split())[-300:]
+    return Finding(ok=False, what=f"{name}: no container ran: {words}", fix=engine_fix(name, words, image=image))
+
+
+def engine_fix(name: str, words: str, *, image: str) -> str:
+    low = words.lower()
+    if "permission denied" in low and "cannot be reached" in low:
+        return ENGINE_CLOSED_FIX[name]
+    if "engine listens" in low or "cannot be reached" in low:
+        return NO_ENGINE_FIX[name]
+    if "no such image" in low or "image not known" in low or "not known" in low:
+        return f"`{name} pull {image}`, or name an image that is there and has Python in HERDBOOK_BOX_IMAGE"
+    if "python3" in low and ("not found" in low or "no such file" in low):
+        return f"the image {image} has no python3: name one that has in HERDBOOK_BOX_IMAGE"
+    if "cgroup" in low:
+        return CGROUP_FIX
+    return f"see whether `{name} run --rm --network none {image} python3 -V` works in a shell, as the same user, and what it says"
 
 
 def kernel_settings() -> dict[str, str]:

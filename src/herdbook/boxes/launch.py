@@ -5,11 +5,13 @@ a process that is already there, never between fork and exec of a threaded paren
 the box's user namespace, or it would count everything its user runs on the host.
 
 The order comes in an open file, so that neither arguments nor environment show in the host's process list. Taking the order
-empties the file: a file still full after the end means that the box itself never started.
+empties the file: a file still full after the end means that the box itself never started. In a container it comes on standard
+input, so that it is in no engine's records either; there this is the first process, and lives as long as who holds the other end.
 """
 
 from __future__ import annotations
 
+import _thread  # all of `threading` would be imported for one thread
 import marshal  # a third of this program's time would go into importing json
 import os
 import resource
@@ -17,6 +19,8 @@ import sys
 from typing import Any
 
 CANNOT_RUN, NOT_FOUND = 126, 127  # as shells answer
+OWNER_IS_GONE = 137
+ON_INPUT = "-"  # in place of the open file's number
 
 
 def take_order(fd: int) -> dict[str, Any]:
@@ -24,6 +28,44 @@ def take_order(fd: int) -> dict[str, Any]:
     with os.fdopen(os.dup(fd), "rb") as file:
         order: dict[str, Any] = marshal.load(file)
     return order
+
+
+def take_order_from_input() -> dict[str, Any]:
+    """The order, its length before it; the input stays open, for its end to be noticed."""
+    order: dict[str, Any] = marshal.loads(exactly(int.from_bytes(exactly(4), "big")))
+    return order
+
+
+def exactly(size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = os.read(0, size - len(data))
+        if not more:
+            os._exit(OWNER_IS_GONE)
+        data += more
+    return data
+
+
+def be_first_process() -> None:
+    """Return in a child, and let this process only wait for it: the kernel shields a container's first process from signals."""
+    child = os.fork()
+    if child == 0:
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        return
+    _thread.start_new_thread(end_with_input, ())
+    while True:
+        ended, status = os.wait()
+        if ended == child:  # the others are orphans of the program, and go with this process
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(128 - code if code < 0 else code)
+
+
+def end_with_input() -> None:
+    """Whoever started this is gone: the first process ends, and the kernel ends all others with it."""
+    while os.read(0, 1024):
+        pass
+    os._exit(OWNER_IS_GONE)
 
 
 def set_limits(limits: list[tuple[str, int]]) -> None:
@@ -51,16 +93,26 @@ def close_files() -> None:
                 continue  # because one of them was the listing itself
 
 
-def main() -> int:
-    fd = int(sys.argv[1])
-    order = take_order(fd)
+def prepare(order: dict[str, Any]) -> None:
+    """In a namespace: no more of them, the limits, and the box's user."""
     if order["no_user_namespaces"]:
         with open(order["no_user_namespaces"], "w", encoding="ascii") as setting:
             setting.write("0")
     set_limits(order["limits"])
     if order["drop_to"]:
         drop_to(order["drop_to"])
-    os.ftruncate(fd, 0)
+
+
+def main() -> int:
+    if sys.argv[1] == ON_INPUT:
+        order = take_order_from_input()
+        be_first_process()
+        set_limits(order["limits"])
+    else:
+        fd = int(sys.argv[1])
+        order = take_order(fd)
+        prepare(order)
+        os.ftruncate(fd, 0)
     close_files()
     try:
         os.chdir(order["cwd"])

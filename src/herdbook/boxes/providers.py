@@ -6,17 +6,24 @@ It never settles for a plain process.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from herdbook.base.errors import CannotIsolate, NotFound
 from herdbook.boxes.bubblewrap import Bubblewrap
+from herdbook.boxes.containers import Containers
 from herdbook.boxes.provider import Finding, Isolation, Provider, at_least, demand
 from herdbook.boxes.unsafe_process import UnsafeProcess
 
 AUTO: Final = "auto"
-PROVIDERS: Final[Mapping[str, Callable[[Path], Provider]]] = {"bubblewrap": Bubblewrap, "unsafe-process": UnsafeProcess}
-STRONGEST_FIRST: Final = ("bubblewrap",)  # what `auto` may take; unsafe-process is never among them
+PROVIDERS: Final[Mapping[str, Callable[[Path], Provider]]] = {
+    "docker": partial(Containers, name="docker"),
+    "podman": partial(Containers, name="podman"),
+    "bubblewrap": Bubblewrap,
+    "unsafe-process": UnsafeProcess,
+}
+STRONGEST_FIRST: Final = ("docker", "podman", "bubblewrap")  # what `auto` may take; unsafe-process is never among them
 
 
 def choose(name: str = AUTO, *, minimum: Isolation | None = None, state_dir: Path | str) -> Provider:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from herdbook.base.errors import NotFound
 from herdbook.boxes import owner, recipe
-from herdbook.boxes.directory import BoxDirectories, kill_process, parts_inside
+from herdbook.boxes.directory import BoxDirectories, kill_noted, kill_process, parts_inside
 from herdbook.boxes.execution import LocalExecution
 from herdbook.boxes.provider import HOME_IN_BOX, Box, BoxLimits, BoxSpec, Finding, Isolation, demand
 from herdbook.boxes.spawn import LAUNCH, order_file, order_for
@@ -83,7 +83,7 @@ class UnsafeProcess:
         )
 
     def destroy(self, box_id: str) -> None:
-        self._directories.destroy(box_id, kill=kill_session)
+        self._directories.destroy(box_id, end=lambda place: kill_noted(place, kill_session))
 
     def list(self, label: str | None = None) -> Sequence[Box]:
         found = self._directories.names(label)
