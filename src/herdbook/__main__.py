@@ -116,6 +116,13 @@ COMMANDS: Final = {
             RUN,
             ("tune", "tuning"),
         ),
+        Command(
+            "prove",
+            "herdbook.surfaces.cli.commands.prove",
+            "what the record is worth, with intervals",
+            BACK,
+            ("prove",),
+        ),
         Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
         Command(
             "box",

@@ -180,7 +180,7 @@ ASKS = {
     "brief": "acme/ci", "search": "x", "read": "acme/ci tz", "ls": "", "history": "acme/ci tz", "diff": "acme/ci tz",
     "why": "acme/ci tz", "trace": "r", "status": "", "box": "ls", "action": "t --session s", "attempt": "success --session s",
     "outcome": "success --session s", "attest": "r --exit-code 0", "revise": "r failure --why w",
-    "tune": "acme/ci",
+    "tune": "acme/ci", "prove": "acme/ci",
 }  # fmt: skip
 
 

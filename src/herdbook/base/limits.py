@@ -46,6 +46,8 @@ JOB_WINDOW_SECONDS_MAX: Final = 366 * 24 * 3600
 JOB_ATTEMPTS_MAX: Final = 5  # after so many workers that died over it, a job is given up
 BOX_PASS_SECONDS_MAX: Final = 15 * 60
 
+LEARNT_RUNS_MAX: Final = 20_000  # the newest so many runs are looked at
+
 REACH_PATTERNS_MAX: Final = 32  # entity-path patterns of one key
 CONNECTIONS_MAX: Final = 64  # names of connections that one key or box may use
 

@@ -10,6 +10,9 @@ from herdbook.service import answers, asking, learning, requests, telling
 from herdbook.service.access import answers as access_answers
 from herdbook.service.access import passes
 from herdbook.service.access import requests as access
+from herdbook.service.slow import acts as slow
+from herdbook.service.slow import answers as slow_answers
+from herdbook.service.slow import requests as slow_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ VERBS: dict[str, Verb] = {
         tell("tune", "host", requests.Tune, answers.TuningSet, learning.tune),
         ask("tuning", "read", requests.Tuning, answers.TuningAnswer, learning.tuning),
         ask("exposures", "host", requests.Exposures, answers.ExposuresAnswer, learning.exposures),
+        ask("prove", "host", slow_requests.Prove, slow_answers.Proof, slow.prove),
         tell("box_open", "host", requests.BoxOpen, answers.BoxView, telling.box_open),
         tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),
         tell("box_close", "host", requests.BoxClose, answers.BoxView, telling.box_close),

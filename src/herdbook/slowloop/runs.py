@@ -5,12 +5,16 @@ They come from the record in the form of the verb `exposures`; the last outcome 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from herdbook.base.clock import from_iso
+from herdbook.record import exposures
+from herdbook.record.store.protocol import Reader
 
+PAGE: Final = 500
 CONTROL: Final = "control"
 CHARS_PER_TOKEN: Final = 4.0
 
@@ -93,3 +97,18 @@ def exposure_of(read: Mapping[str, Any], forms: Mapping[str, str]) -> Exposure:
         used=read["used"],
         credit=read["credit"],
     )
+
+
+def runs_under(reader: Reader, tenant: int, path: str, *, runs_max: int) -> list[Run]:
+    """The newest so many runs that were briefed about a path or what is below it; all paths, under the empty one."""
+    found: deque[Run] = deque(maxlen=runs_max)
+    after: int | None = 0
+    while after is not None:
+        page = exposures.resolved(reader, tenant, under=path, after=after, limit=PAGE)
+        found.extend(run for run in parsed(page["runs"]) if below(run.asked, path))
+        after = None if page["next"] is None else int(page["next"])
+    return list(found)
+
+
+def below(asked: str, path: str) -> bool:
+    return not path or asked == path or asked.startswith(f"{path}/")

@@ -46,6 +46,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "tune": {"entity": "acme/checkout", "values": {"holdback": 0.15}, "why": "to see which notes help", "request_id": "u-1"},
     "tuning": {"entity": "acme/checkout/tests"},
     "exposures": {"entity": "acme/checkout", "limit": 100},
+    "prove": {"entity": "acme/checkout"},
     "end_session": {**SESSION},
     "box_pass": {**BOX, "reach": ["acme/checkout"], "connections": ["github"], "seconds": 300},
     "box_check": {"token": "hbx_eyJib3giOiJib3gtN2YzYSJ9.c2lnbmVk"},
