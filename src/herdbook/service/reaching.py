@@ -23,7 +23,7 @@ VERBS: Final = {
     **dict.fromkeys(("record_action", "record_context", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED),
     **dict.fromkeys(("trace", "why"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
-    **dict.fromkeys(("status", "tune", "tuning", "exposures"), TENANT),
+    **dict.fromkeys(("status", "tune", "tuning", "exposures", "prove"), TENANT),
     **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),
 }
 
