@@ -48,7 +48,7 @@ LOCAL: Final = ("json", "record")
 GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
-STARTERS: Final = frozenset({"init", "watch", "run", "write", "dead-end", "demo", "serve"})
+STARTERS: Final = frozenset({"init", "watch", "run", "write", "dead-end", "demo", "serve", "key", "tenant"})
 
 SERVE_EXAMPLES: Final = """\
 example:
@@ -138,6 +138,20 @@ COMMANDS: Final = {
             RUN,
             (),
             GATEWAY_SHARED,
+        ),
+        Command(
+            "key",
+            "herdbook.surfaces.cli.commands.key",
+            "access keys: make, list, end, replace",
+            RUN,
+            ("key_create", "key_list", "key_revoke", "key_rotate"),
+        ),
+        Command(
+            "tenant",
+            "herdbook.surfaces.cli.commands.tenant",
+            "tenants of a server, and their first keys",
+            RUN,
+            ("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"),
         ),
         Command("status", "herdbook.surfaces.cli.commands.status", "counts, seals and settings of the record", RUN, ("status",)),
         Command("doctor", "herdbook.surfaces.cli.commands.doctor", "is all well, and if not, what to do", RUN, ("status",)),

@@ -7,8 +7,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from herdbook.base import box_token
+from herdbook.base import access_key, box_token
 from herdbook.base.box_token import BoxPass
 from herdbook.base.errors import InvalidRequest, Unauthorized
 
@@ -16,6 +18,31 @@ KEY = box_token.signing_key(b"k" * 32)
 MINUTE = 60_000_000
 SAID = BoxPass(7, "box-1", "fleet", ("acme/checkout",), ("github",), 1_000 * MINUTE, 1_015 * MINUTE)
 NOW = 1_001 * MINUTE
+
+
+def test_a_key_says_whose_it_is_and_its_digest_is_kept() -> None:
+    """The record would look for the key under another tenant, or keep the key itself."""
+    key, kept = access_key.new(42)
+    assert kept == access_key.read(key)
+    assert 42 == kept.tenant
+    assert kept.id.startswith("42k")
+    assert key.startswith(f"hb_{kept.id}_")
+    assert key.encode() not in kept.digest
+
+
+@given(st.integers(0, 200), st.sampled_from(access_key.LETTERS))
+def test_a_typo_is_no_key(at: int, letter: str) -> None:
+    """Every typo would cost a look into the record."""
+    key, _ = access_key.new(1)
+    at %= len(key)
+    changed = key[:at] + letter + key[at + 1 :]
+    assert changed == key or access_key.read(changed) is None
+
+
+@pytest.mark.parametrize("text", ["", "hb_", "hb_1k_x", "ghp_abc", "hb_0k" + "a" * 12 + "_" + "A" * 38])
+def test_what_is_no_key_is_told_apart(text: str) -> None:
+    """Another product's key would be looked up."""
+    assert access_key.read(text) is None
 
 
 def test_a_pass_says_what_was_signed() -> None:

@@ -141,7 +141,7 @@ def examples_by_hand() -> Iterator[tuple[str, Any, Any]]:
 def test_examples_by_hand_answer_what_is_shown(tmp_path: Path) -> None:
     """A reader who sends what is shown would get something else."""
     service = open_service(settings.load({"HERDBOOK_HOME": str(tmp_path)}))
-    caller = auth.door(None, identity="you", on_unix=False).admit({b"host": b"localhost"})
+    caller = auth.door(service, None, identity="you", on_unix=False).admit({b"host": b"localhost"})
     shown = list(examples_by_hand())
     assert ["write", "start_session", "brief", "commit_outcome"] == [verb for verb, _, _ in shown]
     for verb, body, answer in shown:

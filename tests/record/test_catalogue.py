@@ -103,6 +103,8 @@ WHOLE_TABLE = {
     "counts": "a count of everything, for a doctor",
     "any_sealed": "stops at the first row",
     "triggers": "the catalogue",
+    "any_access_key": "stops at the first row",
+    "tenants": "tens, for the operator",
     "boxes": "boxes of a tenant, newest first: hundreds, not millions",
 }
 

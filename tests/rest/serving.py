@@ -61,7 +61,7 @@ class Server:
         self.address = sock.getsockname()
         self.family = sock.family
         self.key = key
-        state = {"door": door(key, identity="tester", on_unix=sock.family == socket.AF_UNIX)}
+        state = {"door": door(service, key, identity="tester", on_unix=sock.family == socket.AF_UNIX)}
         self.listener: Listener = self.thread.call(self.edge.listen(sock, state=state))
 
     def stop(self) -> None:

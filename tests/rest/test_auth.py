@@ -146,14 +146,14 @@ def test_a_unix_socket_is_its_owners(service: Service, tmp_path: Path) -> None:
 def test_listening_openly_needs_a_key(address: str) -> None:
     """Everybody in the network could read and write the record."""
     with pytest.raises(Forbidden, match=r"--key-file"):
-        check_bind(address, key=None)
-    check_bind(address, key=KEY)
+        check_bind(address, keyed=False)
+    check_bind(address, keyed=True)
 
 
 def test_loopback_needs_no_key() -> None:
     """Trying herdbook out would begin with making a key."""
     for address in ("127.0.0.1", "::1", "127.1.2.3"):
-        check_bind(address, key=None)
+        check_bind(address, keyed=False)
     assert not is_loopback("localhost.example")
 
 
@@ -179,6 +179,6 @@ def test_a_key_that_cannot_be_one_is_refused(tmp_path: Path, content: bytes | No
         check_key(read_key(path))
 
 
-def test_a_door_never_shows_its_key() -> None:
+def test_a_door_never_shows_its_key(service: Service) -> None:
     """A log line about a door would give the key away."""
-    assert KEY not in repr(door(KEY, identity="x", on_unix=False))
+    assert KEY not in repr(door(service, KEY, identity="x", on_unix=False))

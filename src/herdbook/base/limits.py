@@ -48,6 +48,9 @@ BOX_PASS_SECONDS_MAX: Final = 15 * 60
 
 LEARNT_RUNS_MAX: Final = 20_000  # the newest so many runs are looked at
 
+KEY_SECONDS_MAX: Final = 10 * 366 * 24 * 3600
+KEY_GRACE_SECONDS_MAX: Final = 30 * 24 * 3600  # how long a key that was rotated away may go on
+BOX_KEY_SECONDS_MAX: Final = 24 * 3600
 REACH_PATTERNS_MAX: Final = 32  # entity-path patterns of one key
 CONNECTIONS_MAX: Final = 64  # names of connections that one key or box may use
 

@@ -45,6 +45,8 @@ TRIGGERS = frozenset(
         "trace_is_kept_v1",
         "read_is_recalled_v1",
         "tenant_has_multipliers_v1",
+        "access_key_only_ends_v1",
+        "access_key_is_kept_v1",
         "tuning_is_immutable_v1",
         "tuning_is_kept_v1",
     }

@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from herdbook.base.reach import ANY, EVERYTHING, Reach
 from herdbook.record.types import Stamp
 
-SCOPES = ("read", "write", "attest", "host", "dispatch")
+SCOPES = ("read", "write", "attest", "host", "dispatch", "admin", "operator")
 DEFAULT_TENANT = 1
+
+# Requests a minute and changes a day: of the key, and of its tenant over all keys. None is as much as the machine gives.
+Allowance = tuple[tuple[int | None, int | None], tuple[int | None, int | None]]
+UNLIMITED: Allowance = ((None, None), (None, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,9 @@ class Caller:
     origin: str = "operator"
     reach: Reach = EVERYTHING
     connections: tuple[str, ...] = ()  # names the gateway may use for it; `*` is any
+    key: str | None = None  # the lookup id of the access key; None: the server's own key, or whoever is at the machine
+    verbs: frozenset[str] | None = None  # only these of what the scopes allow
+    allowance: Allowance = UNLIMITED
 
     stamp: Stamp = field(init=False, compare=False)  # what the record keeps of it; made once, since every call needs it
 

@@ -82,6 +82,8 @@ class Service:
             raise NotFound(f"there is no verb {verb!r}: the verbs are {', '.join(sorted(VERBS))}")
         if found.scope not in caller.scopes:
             raise Forbidden(f"{verb} needs the scope {found.scope!r}, which this credential does not have")
+        if caller.verbs is not None and verb not in caller.verbs:
+            raise Forbidden(f"this key may do {', '.join(sorted(caller.verbs))}, and not {verb}")
         return found
 
     def base_rate(self, tenant: int, path: str) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from herdbook.service import answers, asking, learning, requests, telling
 from herdbook.service.access import answers as access_answers
-from herdbook.service.access import passes
+from herdbook.service.access import keys, passes
 from herdbook.service.access import requests as access
 from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
@@ -20,7 +20,7 @@ class Verb:
     """One thing herdbook does for a caller."""
 
     name: str
-    scope: str  # read, write, attest, host or dispatch
+    scope: str  # one of SCOPES
     request: type[requests.Request]
     answer: Any  # a TypedDict, for the documents
     act: Callable[..., Any]  # asks: answers a dict; tells: answers the work for a transaction
@@ -75,6 +75,14 @@ VERBS: dict[str, Verb] = {
         tell("job_done", "host", requests.JobDone, answers.JobView, telling.job_done),
         tell("job_reap", "host", requests.JobReap, answers.JobsGivenUp, telling.job_reap),
         ask("job_list", "host", requests.JobList, answers.Jobs, asking.job_list),
+        tell("key_create", "admin", access.CreateKey, access_answers.KeyView, keys.key_create),
+        ask("key_list", "admin", access.ListKeys, access_answers.Keys, keys.key_list),
+        tell("key_revoke", "admin", access.RevokeKey, access_answers.KeysRevoked, keys.key_revoke),
+        tell("key_rotate", "admin", access.RotateKey, access_answers.KeyView, keys.key_rotate),
+        tell("tenant_create", "operator", access.CreateTenant, access_answers.TenantView, keys.tenant_create),
+        ask("tenant_list", "operator", access.ListTenants, access_answers.Tenants, keys.tenant_list),
+        tell("tenant_limit", "operator", access.LimitTenant, access_answers.TenantView, keys.tenant_limit),
+        tell("tenant_admit", "operator", access.AdmitTenant, access_answers.TenantView, keys.tenant_admit),
         ask("status", "host", requests.Status, answers.StatusAnswer, asking.status),
     )
 }

@@ -21,3 +21,44 @@ class BoxPassChecked(TypedDict):
     reach: NotRequired[list[str]]
     connections: NotRequired[list[str]]
     expires_at: NotRequired[str]
+
+
+class KeyView(TypedDict):
+    """What a key may do; `key` itself is only in the answer that made it."""
+
+    id: str
+    name: str
+    identity: str
+    role: str
+    attest: bool
+    verbs: list[str] | None
+    reach: list[str]
+    connections: list[str]
+    rate_minute: int | None
+    quota_day: int | None
+    created_at: str
+    created_by: str
+    ends_at: str | None
+    live: bool
+    key: NotRequired[str]
+
+
+class Keys(TypedDict):
+    keys: list[KeyView]
+
+
+class KeysRevoked(TypedDict):
+    revoked: list[str]
+    at: str
+
+
+class TenantView(TypedDict):
+    tenant: str
+    number: int
+    rate_minute: int | None
+    quota_day: int | None
+    key: NotRequired[str]  # an admin's, told once
+
+
+class Tenants(TypedDict):
+    tenants: list[TenantView]

@@ -1,8 +1,9 @@
 """Who is calling: each listener has a door, and a door turns headers into a caller or refuses.
 
-With a key, whoever shows it may do everything, attesting included. Without one, only this machine may call, nobody may attest,
-and what a web page in a browser here could send is refused: a page can point its own name at 127.0.0.1, but it cannot lie about
-that name. A box needs to show nothing, since its socket is its own: it may read and write, and never attest or touch boxes.
+With a key of its own, whoever shows that may do everything: it is how a server starts. Keys of the record do what each is for. As
+long as there is neither, only this machine may call, nobody may attest or make keys, and what a web page in a browser here could
+send is refused: a page can point its own name at 127.0.0.1, but it cannot lie about that name. A box needs to show nothing, since
+its socket is its own: it may read and write, and never attest or touch boxes.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ import ipaddress
 import logging
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from herdbook.base import access_key, box_token
 from herdbook.base.errors import Forbidden, InvalidRequest, Unauthorized
 from herdbook.base.reach import ANY
+from herdbook.service.access import keys
 from herdbook.service.callers import DEFAULT_TENANT, SCOPES, Caller
+from herdbook.service.door import Service
 
 LOG = logging.getLogger("herdbook.rest")
 KEY_CHARS_MIN: Final = 16
@@ -30,7 +34,8 @@ KEY_BYTES_MAX: Final = 4_096
 SERVE: Final = "herdbook serve"
 
 EVERYTHING: Final = frozenset(SCOPES)
-KEYLESS: Final = EVERYTHING - {"attest"}
+KEYLESS: Final = EVERYTHING - {"attest", "admin", "operator"}
+OURS: Final = (access_key.PREFIX.encode(), box_token.PREFIX.encode())
 
 Headers = Mapping[bytes, bytes]
 
@@ -48,39 +53,46 @@ class Door(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyDoor:
-    """Whoever shows the key. Digests are compared, in a time that tells nothing about the key or its length."""
+class RecordKeys:
+    """The keys that are kept in the record: who is let in by one, and whether there are any."""
 
-    caller: Caller
-    digest: bytes = field(repr=False)
+    admitted: Callable[[str], Caller]
+    exist: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDoor:
+    """Whoever shows a key of the record or the server's own; as long as there are none, whoever is on this machine."""
+
+    caller: Caller  # who shows the server's own key, or needs none
+    digest: bytes | None = field(repr=False)
+    keys: RecordKeys
+    by_name: bool = True  # False on a unix socket: only its owner opens it, no browser does, and a host name means nothing
 
     def admit(self, headers: Headers) -> Caller:
         scheme, _, shown = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not shown:
-            raise Unauthorized
-        if not hmac.compare_digest(sha256(shown.strip()).digest(), self.digest):
-            raise Unauthorized("this key is not the server's: check HERDBOOK_KEY")
+        shown = shown.strip() if scheme.lower() == b"bearer" else b""
+        if shown.startswith(OURS):
+            return self.keys.admitted(shown.decode("latin-1"))
+        if self.digest is not None:
+            if not shown:
+                raise Unauthorized
+            # Digests are compared, in a time that tells nothing about the key or its length.
+            if not hmac.compare_digest(sha256(shown).digest(), self.digest):
+                raise Unauthorized("this key is not the server's: check HERDBOOK_KEY")
+        elif self.by_name:
+            check_not_a_page(headers)
+            if self.keys.exist():
+                raise Unauthorized
         return self.caller
 
     def admit_page(self, headers: Headers, *, private: bool) -> None:
         if private:
-            self.admit(headers)
-
-
-@dataclass(frozen=True, slots=True)
-class LocalDoor:
-    """Whoever is on this machine, but no web page: see the module's text."""
-
-    caller: Caller
-    by_name: bool = True  # False on a unix socket, which no browser opens and where a host name means nothing
-
-    def admit(self, headers: Headers) -> Caller:
-        if self.by_name:
+            caller = self.admit(headers)
+            if caller.key is not None and "operator" not in caller.scopes:
+                raise Forbidden("this page is about all tenants: it needs the server's own key, or an operator's")
+        elif self.digest is None and self.by_name and not self.keys.exist():
             check_not_a_page(headers)
-        return self.caller
-
-    def admit_page(self, headers: Headers, *, private: bool) -> None:
-        self.admit(headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +109,16 @@ class BoxDoor:
             raise Forbidden("a box does not see this page: ask the server from outside")
 
 
-def door(key: str | None, *, identity: str, on_unix: bool) -> Door:
-    """The door of a server's own listener."""
+def record_keys(service: Service) -> RecordKeys:
+    return RecordKeys(partial(keys.admitted, service), partial(keys.keys_exist, service))
+
+
+def door(service: Service, key: str | None, *, identity: str, on_unix: bool) -> Door:
+    """The door of a server's own listener. Whoever needs no key may not make any, nor vouch for anything."""
     scopes = KEYLESS if key is None else EVERYTHING
     caller = Caller(DEFAULT_TENANT, identity, scopes, channel="rest", origin="agent", connections=(ANY,))
-    return LocalDoor(caller, by_name=not on_unix) if key is None else KeyDoor(caller, sha256(key.encode()).digest())
+    digest = None if key is None else sha256(key.encode()).digest()
+    return ServerDoor(caller, digest, record_keys(service), by_name=not on_unix)
 
 
 def check_not_a_page(headers: Headers) -> None:
@@ -148,9 +165,9 @@ def make_a_key(serve: str) -> str:
     return f"head -c 32 /dev/urandom | base64 > herdbook.key; chmod 600 herdbook.key; {serve} --key-file herdbook.key"
 
 
-def check_bind(address: str, *, key: str | None, serve: str = SERVE) -> None:
+def check_bind(address: str, *, keyed: bool, serve: str = SERVE) -> None:
     """Refuse to open the record to a network without a key. `serve` is the command as it was typed, but for keys."""
-    if key is None and not is_loopback(address):
+    if not keyed and not is_loopback(address):
         raise Forbidden(
             f"{address} can be reached from other machines, and there is no key: everybody there could write the record. "
             f"Set a key (HERDBOOK_KEY or --key-file), for example: {make_a_key(serve)}"
@@ -171,7 +188,12 @@ def read_key(path: Path, *, serve: str = SERVE) -> str:
 
 
 def check_key(key: str, *, serve: str = SERVE) -> str:
-    """A key that can travel in a header and cannot be guessed."""
+    """A key that can travel in a header and cannot be guessed, and is none of those in the record."""
+    if access_key.read(key) is not None:
+        raise InvalidRequest(
+            "this is a key of a record, as callers show it, and no key for a server of its own. Leave HERDBOOK_KEY and "
+            f"--key-file out, since a record's keys open its server anyway, or make it one of its own: {make_a_key(serve)}"
+        )
     if not KEY_CHARS_MIN <= len(key) <= KEY_BYTES_MAX or not key.isascii() or not key.isprintable() or " " in key:
         raise InvalidRequest(
             f"a key is {KEY_CHARS_MIN} or more printable ASCII characters without spaces; to make one: {make_a_key(serve)}"

@@ -1,7 +1,7 @@
 """What `herdbook serve` runs: bind, say where, serve until a signal, then finish what was accepted.
 
-It refuses to listen where other machines can reach it unless there is a key. Standard output gets one line, once requests are
-taken; everything else goes to standard error.
+It refuses to listen where other machines can reach it unless there is a key, its own or one in the record. Standard output gets
+one line, once requests are taken; everything else goes to standard error.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from herdbook.base.errors import Forbidden
 from herdbook.base.http_edge import Edge
 from herdbook.base.http_serve import bind_tcp, bind_unix, serve, url_of
+from herdbook.service.access.keys import keys_exist
 from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import RestApp
 from herdbook.surfaces.rest.auth import SERVE, check_bind, check_key, door, read_key
@@ -49,10 +50,11 @@ def run(args: argparse.Namespace, service: Service, *, key: str | None, identity
     key = read_key(args.key_file, serve=again) if args.key_file else key
     if key is not None:
         check_key(key, serve=again)
-    sock = bind_unix(args.unix) if args.unix else bind_guarded(args.host, args.port, key=key, serve=again)
+    keyed = key is not None or keys_exist(service)
+    sock = bind_unix(args.unix) if args.unix else bind_guarded(args.host, args.port, keyed=keyed, serve=again)
     app = RestApp(service)
     edge = Edge(app, on_refusal=app.metrics.refused)
-    state = {"door": door(key, identity=identity, on_unix=bool(args.unix))}
+    state = {"door": door(service, key, identity=identity, on_unix=bool(args.unix))}
     serve(edge, sock, state=state, on_ready=lambda: print(ready(url_of(sock), args), flush=True), on_stop=app.close)
     return 0
 
@@ -71,11 +73,11 @@ def as_typed(args: argparse.Namespace) -> str:
     return shlex.join([*SERVE.split(), *said])
 
 
-def bind_guarded(host: str, port: int, *, key: str | None, serve: str = SERVE) -> socket.socket:
+def bind_guarded(host: str, port: int, *, keyed: bool, serve: str = SERVE) -> socket.socket:
     """Bind, but not to a network without a key. The address is checked as it was resolved, whatever its spelling."""
     sock = bind_tcp(host, port)
     try:
-        check_bind(sock.getsockname()[0], key=key, serve=serve)
+        check_bind(sock.getsockname()[0], keyed=keyed, serve=serve)
     except Forbidden:
         sock.close()
         raise
