@@ -123,6 +123,7 @@ COMMANDS: Final = {
             BACK,
             ("prove",),
         ),
+        Command("export", "herdbook.surfaces.cli.commands.export", "a training set out of the runs", BACK, ("runs",)),
         Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
         Command(
             "box",

@@ -270,6 +270,15 @@ class TraceAnswer(TypedDict):
     missing: list[str]
 
 
+class RunsPage(TypedDict):
+    """Each run: session, agent, identity, box, entity, task, started_at, reads, contexts, actions, outcomes, broken."""
+
+    runs: list[dict[str, Any]]
+    next: str | None
+    snapshot: str
+    until: str
+
+
 class ClaimTrust(TypedDict):
     versions: list[int]
     initial: float

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from herdbook.base import strict_json, text
 from herdbook.base.errors import DiskFull, HerdbookError, InvalidRequest, NotFound
 from herdbook.fastloop.view import entry_view
-from herdbook.record import jobs, leases, postmortem, trust
+from herdbook.record import entries, jobs, leases, postmortem, trust
+from herdbook.record import runs as bulk
 from herdbook.record.sessions import require_session
 from herdbook.record.store.protocol import Reader
 from herdbook.record.types import Served, Shown
@@ -154,6 +155,18 @@ def trace(service: Service, caller: Caller, request: requests.Trace) -> dict[str
     """The sealed record of a run, the reads that were still in the journal included."""
     ref = text.identifier(request.ref, what="ref")
     return settled(service, lambda reader: postmortem.trace(service.record, reader, caller.stamp, ref))
+
+
+def runs(service: Service, caller: Caller, request: requests.Runs) -> dict[str, Any]:
+    """A page of runs, whoever's they are; the first page says which snapshot the others are of."""
+    fields = {
+        "under": "" if request.entity is None else text.entity_path(request.entity),
+        "after": "" if request.after is None else text.identifier(request.after, what="session id"),
+        "limit": request.limit,
+        "snapshot": service.record.store.next_id() if request.snapshot is None else int(request.snapshot),
+        "until": service.clock.now() if request.until is None else entries.moment(request.until),
+    }
+    return settled(service, lambda reader: bulk.page(service.record, reader, caller.tenant, fields))
 
 
 def why(service: Service, caller: Caller, request: requests.Why) -> dict[str, Any]:

@@ -26,6 +26,7 @@ VERBS: Final = {
     **dict.fromkeys(("status", "tune", "tuning", "exposures", "prove"), TENANT),
     **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate"), TENANT),
     **dict.fromkeys(("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"), TENANT),
+    "runs": TENANT,
     **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),
 }
 

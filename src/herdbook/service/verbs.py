@@ -58,6 +58,7 @@ VERBS: dict[str, Verb] = {
         tell("attest", "attest", requests.Attest, answers.Attested, telling.attest),
         tell("revise_outcome", "write", requests.ReviseOutcome, answers.OutcomeRevised, telling.revise_outcome),
         ask("trace", "read", requests.Trace, answers.TraceAnswer, asking.trace),
+        ask("runs", "host", requests.Runs, answers.RunsPage, asking.runs),
         ask("why", "read", requests.Why, answers.WhyAnswer, asking.why),
         tell("tune", "host", requests.Tune, answers.TuningSet, learning.tune),
         ask("tuning", "read", requests.Tuning, answers.TuningAnswer, learning.tuning),

@@ -1,1 +1,1 @@
-"""Over weeks: what the record is worth, what ranks better, what the numbers should be. It learns from what runs were shown."""
+"""Over weeks: training sets, what the record is worth, what ranks better, what the numbers should be. It learns from runs."""

@@ -16,6 +16,7 @@ from herdbook.testing.record_jobs import JobsContract
 from herdbook.testing.record_learning import LearningContract
 from herdbook.testing.record_once import OnceContract
 from herdbook.testing.record_reading import ReadingContract
+from herdbook.testing.record_runs import RunsContract
 from herdbook.testing.record_trust import TrustContract
 from herdbook.testing.record_writing import WritingContract
 
@@ -31,5 +32,6 @@ class RecordContract(
     IdentitiesContract,
     LearningContract,
     JobsContract,
+    RunsContract,
 ):
     """All of it."""

@@ -95,6 +95,17 @@ class Terminal:
             self.out.flush()
             self.remarks.write(f"herdbook: {line(text)}\n")
 
+    def progress(self, what: str) -> Callable[[int], None]:
+        """A line that counts up in place beside the answer; silent where nobody watches."""
+        watched = not self.as_json and self.remarks.isatty()
+
+        def count(number: int) -> None:
+            if watched:
+                self.remarks.write(f"\r\x1b[K{number:,} {what}")
+                self.remarks.flush()
+
+        return count
+
     def paint(self, text: str, colour: str) -> str:
         """Coloured on a terminal, plain elsewhere."""
         return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if self.colours else text

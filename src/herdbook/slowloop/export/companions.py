@@ -1,0 +1,108 @@
+"""The files that a trainer wants beside the rows: how to read them, and a configuration to start from. Pure.
+
+The model to tune is left to whoever trains: a place to fill in is marked, and nothing is downloaded by us.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from herdbook.slowloop.export import schemas
+
+MODEL: Final = "PUT-YOUR-MODEL-HERE"
+TRL_COMMANDS: Final = {"sft": "sft", "dpo": "dpo", "kto": "kto", "reward": "reward", "rl": "grpo"}
+AXOLOTL_TYPES: Final = {
+    "sft": "chat_template",
+    "dpo": "chat_template.default",
+    "kto": "user_defined",
+    "reward": "bradley_terry.chat_template",
+}
+
+
+def companions(target: str, kind: str) -> dict[str, str]:
+    """Their names and texts."""
+    make = {"trl": trl, "parquet": trl, "axolotl": axolotl, "llamafactory": llamafactory}.get(target)
+    return {"row.schema.json": json.dumps(schemas.schema(target, kind), indent=2) + "\n"} | (make(kind) if make else {})
+
+
+def trl(kind: str) -> dict[str, str]:
+    command = TRL_COMMANDS[kind]
+    text = f"""\
+# trl {command} --config trl.yaml           on several cards: accelerate launch --config_file fsdp.yaml, then the same
+model_name_or_path: {MODEL}
+dataset_name: .
+output_dir: model
+use_peft: true
+lora_r: 16
+num_train_epochs: 3
+eval_strategy: "no" # the held-out tasks are for the last judgement, not for choosing between epochs
+report_to: none
+"""
+    return {"trl.yaml": text, "fsdp.yaml": FSDP}
+
+
+FSDP: Final = """\
+# For `accelerate launch --config_file fsdp.yaml`; set num_processes to the number of cards.
+compute_environment: LOCAL_MACHINE
+distributed_type: FSDP
+fsdp_config:
+  fsdp_version: 2
+  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP
+  fsdp_state_dict_type: FULL_STATE_DICT
+mixed_precision: bf16
+num_machines: 1
+num_processes: 2
+"""
+
+
+def axolotl(kind: str) -> dict[str, str]:
+    rows: dict[str, Any] = {"path": "train.jsonl", "ds_type": "json", "type": AXOLOTL_TYPES[kind]}
+    if kind == "sft":
+        rows |= {"field_messages": "messages", "roles_to_train": ["assistant"]}
+    if kind == "dpo":
+        rows |= {"field_messages": "messages", "field_chosen": "chosen", "field_rejected": "rejected"}
+    if kind == "kto":
+        fields = {"field_prompt": "prompt", "field_completion": "completion", "field_label": "label"}
+        rows["type"] = fields | {"prompt_format": "{prompt}", "completion_format": "{completion}"}
+    head = {"dpo": "rl: dpo\n", "kto": "rl: kto\n", "reward": "reward_model: true\n"}.get(kind, "")
+    text = f"""\
+# axolotl train axolotl.yaml                on several machines: add --launcher torchrun, or --use-ray
+base_model: {MODEL}
+{head}datasets:
+  - {json.dumps(rows)}
+adapter: lora
+lora_r: 16
+lora_alpha: 32
+lora_target_linear: true
+num_epochs: 3
+micro_batch_size: 1
+gradient_accumulation_steps: 8
+learning_rate: 0.0001
+output_dir: model
+"""
+    return {"axolotl.yaml": text}
+
+
+def llamafactory(kind: str) -> dict[str, str]:
+    columns = {"messages": "conversations", "system": "system", "tools": "tools"}
+    columns |= {"dpo": PAIR, "reward": PAIR, "kto": {"kto_tag": "kto_tag"}}.get(kind, {})
+    entry: dict[str, Any] = {"file_name": "train.jsonl", "formatting": "sharegpt", "columns": columns}
+    entry |= {"ranking": True} if kind in ("dpo", "reward") else {}
+    stage = {"reward": "rm"}.get(kind, kind)
+    text = f"""\
+# llamafactory-cli train llamafactory.yaml
+model_name_or_path: {MODEL}
+template: PUT-ITS-TEMPLATE-HERE
+stage: {stage}
+do_train: true
+finetuning_type: lora
+dataset_dir: .
+dataset: herdbook
+output_dir: model
+num_train_epochs: 3
+"""
+    return {"dataset_info.json": json.dumps({"herdbook": entry}, indent=2) + "\n", "llamafactory.yaml": text}
+
+
+PAIR: Final = {"chosen": "chosen", "rejected": "rejected"}

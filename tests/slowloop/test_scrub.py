@@ -1,0 +1,84 @@
+"""No secret and no personal data of a kind we look for reaches a row; what is none stays as it is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from herdbook.slowloop.export.drafts import Draft, called, said
+from herdbook.slowloop.export.scrub import Scrubber
+
+# Written in pieces, so that nobody's scanner takes this file for a leak.
+FOUND = {
+    "email": "write to jane.doe+ci@example.co.uk today",
+    "phone": "call +1 415-555-2671 now",
+    "payment_card": "card 4111 1111 1111 1111 declined",
+    "bank_account": "iban DE89 3704 0044 0532 0130 00 charged",
+    "social_security": "ssn 536-90-4399 given",
+    "aws_access_key": "key AKIA" + "IOSFODNN7EXAMPLQ set",
+    "github_token": "token " + "ghp" + "_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx set",
+    "json_web_token": "jwt eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+    ".eyJzdWIiOiIxMjM0NTY3ODkwIn0"
+    ".dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "private_key": "-----BEGIN RSA " + "PRIVATE KEY-----",
+}
+PLAIN = (
+    "expected 10.05, got 10.04 at line 44 of tests/test_tax.py in 0.21 s",
+    "run 4711 at 2026-11-30T10:11:12Z exited 1 with digest 9f86d081884c7d65",
+    '{"env": {"TZ": "UTC", "RETRIES": "5"}, "path": "acme/checkout"}',
+    "user@host is no address, 1234567890123 no card, 000-12-3456 no number",
+)
+
+
+@pytest.fixture(scope="module")
+def scrubber() -> Scrubber:
+    return Scrubber()
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_each_kind_is_blotted_out(scrubber: Scrubber, kind: str) -> None:
+    """A dataset would carry somebody's key or address to whoever trains on it."""
+    cleaned, kinds = scrubber.clean(FOUND[kind])
+    assert kind in kinds
+    assert f"[REDACTED:{kind}]" in cleaned
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_what_is_none_stays(scrubber: Scrubber, text: str) -> None:
+    """Rows would be full of holes where nothing was secret."""
+    assert (text, ()) == scrubber.clean(text)
+
+
+def drafted(args: Any) -> Draft:
+    return Draft(
+        session="s",
+        ref="r",
+        entity="acme",
+        task="0",
+        task_input="do it",
+        at="2026-01-01T00:00:00Z",
+        type="success",
+        success=True,
+        attested=False,
+        prompt=[said("user", "mail me at bob@example.com")],
+        steps=called({"tool": "login", "args": args, "result": "ok"}, number=0),
+        tools=None,
+    )
+
+
+def test_a_secret_is_known_by_the_name_beside_it(scrubber: Scrubber) -> None:
+    """An argument named password would be written out, since alone it looks like any word."""
+    cleaned, counts = scrubber.draft(drafted({"password": "correct-horse-battery", "user": "bob"}))
+    assert "correct-horse-battery" not in json.dumps([cleaned.prompt, cleaned.steps])
+    assert "bob" == cleaned.calls[0]["tool_calls"][0]["function"]["arguments"]["user"]
+    assert {"secret_keyword", "email"} == set(counts)
+
+
+def test_what_was_found_is_counted(scrubber: Scrubber) -> None:
+    """The report would say that a dataset was clean to begin with."""
+    before = Counter(scrubber.found)
+    scrubber.draft(drafted({}))
+    assert Counter({"email": 1}) == scrubber.found - before
