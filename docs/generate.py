@@ -184,6 +184,35 @@ def metrics_table() -> str:
     return table(("metric", "kind", "meaning"), rows)
 
 
+# --- tools of MCP -------------------------------------------------------------------------------------------------------
+
+
+def tool_sections() -> str:
+    from herdbook.surfaces.mcp.tools import offered
+
+    return "\n".join(map(tool_section, offered()))
+
+
+def tool_section(offer: Any) -> str:
+    needed = offer.schema.get("required", [])
+    rows = [
+        (f"`{name}`", form_type(form), "required" if name in needed else "", form.get("description", ""))
+        for name, form in offer.properties.items()
+    ]
+    verb = f"Verb [{offer.verb.name}](verbs.md#{offer.verb.name}); {'changes the record' if offer.verb.tells else 'only asks'}."
+    fields = table(("field", "type", "", ""), rows) if rows else "No fields.\n"
+    return f"## {offer.tool.name}\n\n{offer.tool.text}\n\n{verb}\n\n{fields}"
+
+
+def form_type(form: Any) -> str:
+    """A form's type in a word."""
+    words = {"string": "text", "boolean": "true or false", "array": "list", None: "any JSON"}
+    if "enum" in form:
+        return " or ".join(f"`{word}`" for word in form["enum"])
+    kinds = [each.get("type", "object") for each in form["anyOf"]] if "anyOf" in form else [form.get("type")]
+    return " or ".join(words.get(kind, str(kind)) for kind in kinds)
+
+
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 MADE: dict[str, Callable[[], str]] = {
@@ -193,6 +222,7 @@ MADE: dict[str, Callable[[], str]] = {
     "errors": error_table,
     "settings": settings_table,
     "limits": limits_table,
+    "mcp tools": tool_sections,
     "metrics": metrics_table,
 }
 

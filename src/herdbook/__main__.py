@@ -48,7 +48,7 @@ LOCAL: Final = ("json", "record")
 GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
-STARTERS: Final = frozenset({"init", "watch", "run", "write", "dead-end", "demo", "serve", "key", "tenant"})
+STARTERS: Final = frozenset({"init", "watch", "run", "mcp", "write", "dead-end", "demo", "serve", "key", "tenant"})
 
 SERVE_EXAMPLES: Final = """\
 example:
@@ -124,6 +124,14 @@ COMMANDS: Final = {
             ("prove",),
         ),
         Command("export", "herdbook.surfaces.cli.commands.export", "a training set out of the runs", BACK, ("runs",)),
+        Command(
+            "mcp",
+            "herdbook.surfaces.mcp.command",
+            "the verbs as tools for an agent that speaks MCP",
+            RUN,
+            (),
+            ("url", "record", "agent", "session"),
+        ),
         Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
         Command(
             "box",
@@ -245,6 +253,7 @@ def open_door(chosen: settings.Settings) -> Door:
 def serve(invocation: Invocation) -> int:
     """The record over HTTP: the service, handed to the surface that speaks it."""
     from herdbook.service.opening import local_identity, open_service
+    from herdbook.surfaces.mcp.http import McpOverHttp
     from herdbook.surfaces.rest import command
 
     started = invocation.record_is_missing()
@@ -252,9 +261,31 @@ def serve(invocation: Invocation) -> int:
     try:
         if started:
             invocation.announce_new_record()
-        return command.run(invocation.args, service, key=invocation.settings.key, identity=local_identity())
+        return command.run(invocation.args, service, key=invocation.settings.key, identity=local_identity(), mcp=McpOverHttp)
     finally:
         service.close()
+
+
+def mcp(invocation: Invocation) -> int:
+    """The tools over standard input and output, handed whatever answers verbs."""
+    from herdbook.surfaces.mcp import command
+
+    command.needed()
+    invocation.opener = open_for_agent
+    door = invocation.opened(begins_a_run=True)
+    chosen = invocation.settings
+    return command.run(invocation.args, door, agent=chosen.agent, session=chosen.session)
+
+
+def open_for_agent(chosen: settings.Settings) -> Door:
+    """The record for an agent on this machine: what it writes is an agent's, and it vouches for nothing."""
+    if chosen.url:
+        return open_door(chosen)
+    from herdbook.service.callers import agent_caller
+    from herdbook.service.local import LocalTransport
+    from herdbook.service.opening import local_identity, open_service
+
+    return LocalTransport(open_service(chosen), agent_caller(local_identity()))
 
 
 def demo(invocation: Invocation) -> int:
@@ -333,7 +364,7 @@ def short_digest(text: str) -> str:
 
 
 # Commands of other surfaces, which are handed what they need of one another here.
-WIRED: Final[dict[str, Callable[[Invocation], int]]] = {"serve": serve, "demo": demo}
+WIRED: Final[dict[str, Callable[[Invocation], int]]] = {"serve": serve, "mcp": mcp, "demo": demo}
 
 
 def key_for(chosen: settings.Settings) -> str | None:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 # Examples that are shown and not run here, each with the reason.
 NOT_RUN = {
     "demo": "it takes seconds and a machine that can isolate boxes; tests/demo runs it",
+    "mcp": "it speaks until its standard input ends, and one line is for another program; tests/mcp runs it",
     "serve": "it runs until it is stopped; tests/rest runs it",
     "run": "it runs pytest, which finds no tests in an empty home; tests/cli/test_run.py runs it",
     "doctor": "it exits with 1 where no box can be isolated, and one line needs jq",

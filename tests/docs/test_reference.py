@@ -19,6 +19,7 @@ from herdbook.base import settings
 from herdbook.service import requests
 from herdbook.service.opening import open_service
 from herdbook.service.verbs import VERBS
+from herdbook.surfaces.mcp.tools import offered
 from herdbook.surfaces.rest import auth
 from herdbook.surfaces.rest.metrics import Metrics
 from tests.docs import pages
@@ -50,6 +51,11 @@ def test_every_command_teaches_with_an_example() -> None:
 def test_every_verb_has_a_heading() -> None:
     """A verb without a heading could be used only by those who read the code."""
     assert set(VERBS) <= set(pages.headings(pages.text_of("docs/reference/verbs.md")))
+
+
+def test_every_tool_has_a_heading() -> None:
+    """A tool without a heading would be known only to the agents that list it."""
+    assert [each.tool.name for each in offered()] == pages.headings(pages.text_of("docs/reference/mcp.md"))[1:]
 
 
 def test_every_error_code_has_a_row() -> None:
@@ -92,7 +98,7 @@ def names_of_verbs() -> list[list[str]]:
     return [line.split("|")[1:-1] for line in section.splitlines() if line.startswith(("| `", "| none"))]
 
 
-SPEAK_NO_VERB = {"init", "demo", "serve", "watch", "gateway"}
+SPEAK_NO_VERB = {"mcp", "init", "demo", "serve", "watch", "gateway"}
 
 
 def public_methods() -> set[str]:

@@ -16,7 +16,7 @@ from herdbook.base.http_edge import Edge, EdgeLimits, Listener
 from herdbook.base.http_serve import LoopThread, bind_tcp, bind_unix
 from herdbook.record.record import Record
 from herdbook.service.door import Service
-from herdbook.surfaces.rest.app import RestApp
+from herdbook.surfaces.rest.app import Mount, RestApp
 from herdbook.surfaces.rest.auth import door
 
 KEY = "a-key-of-enough-length"
@@ -53,9 +53,16 @@ class Server:
     """One served service. `stop` is the graceful stop that `herdbook serve` makes."""
 
     def __init__(
-        self, service: Service, sock: socket.socket, *, key: str | None, limits: EdgeLimits | None, waiting_max: int
+        self,
+        service: Service,
+        sock: socket.socket,
+        *,
+        key: str | None,
+        limits: EdgeLimits | None,
+        waiting_max: int,
+        mcp: Mount | None = None,
     ) -> None:
-        self.app = RestApp(service, waiting_max=waiting_max)
+        self.app = RestApp(service, waiting_max=waiting_max, mcp=mcp)
         self.edge = Edge(self.app, limits=limits, on_refusal=self.app.metrics.refused)
         self.thread = LoopThread("test-server")
         self.address = sock.getsockname()
@@ -177,9 +184,10 @@ def serving(
     unix: Path | None = None,
     limits: EdgeLimits | None = None,
     waiting_max: int = 4_096,
+    mcp: Mount | None = None,
 ) -> Iterator[Server]:
     sock = bind_unix(str(unix)) if unix else bind_tcp("127.0.0.1", 0)
-    server = Server(service, sock, key=key, limits=limits, waiting_max=waiting_max)
+    server = Server(service, sock, key=key, limits=limits, waiting_max=waiting_max, mcp=mcp)
     try:
         yield server
     finally:

@@ -22,7 +22,7 @@ class Caller:
     tenant: int
     identity: str
     scopes: frozenset[str]
-    channel: str  # python, cli, rest or box
+    channel: str  # python, cli, mcp, rest or box
     box: str | None = None  # set by the listener that accepted the call
     origin: str = "operator"
     reach: Reach = EVERYTHING
@@ -43,6 +43,11 @@ class Caller:
 def local_caller(identity: str, *, channel: str = "python") -> Caller:
     """Whoever can open the file is its operator and may do everything, attesting included."""
     return Caller(DEFAULT_TENANT, identity, frozenset(SCOPES), channel, connections=(ANY,))
+
+
+def agent_caller(identity: str, *, channel: str = "mcp") -> Caller:
+    """An agent that a person of this machine has started, through its tools: it claims, and attests nothing."""
+    return Caller(DEFAULT_TENANT, identity, frozenset({"read", "write", "host"}), channel, origin="agent")
 
 
 def box_caller(box: str, *, identity: str, tenant: int = DEFAULT_TENANT) -> Caller:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
@@ -40,15 +40,30 @@ ACCESS = logging.getLogger("herdbook.access")
 INLINE: Final = frozenset({"read"})
 WAITS_ITS_TURN: Final = frozenset({"search", "trace", "why"})
 ASKING_MAX: Final = 256
+CALLER: Final = "herdbook.caller"
 
 Handler = Callable[[Call], Awaitable[Answer]]
+Perform = Callable[[Caller, str, dict[str, Any]], Awaitable[dict[str, Any]]]
+T = TypeVar("T")
+
+
+class Mounted(Protocol):
+    """Another surface on this server. Who calls is in the scope of each request, as `herdbook.caller`."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+Mount = Callable[[Perform], Mounted]
 
 
 class RestApp:
     """The ASGI application over one service. It lives on one event loop; `close` commits what it accepted."""
 
-    def __init__(self, service: Service, *, waiting_max: int = WAITING_MAX) -> None:
+    def __init__(self, service: Service, *, waiting_max: int = WAITING_MAX, mcp: Mount | None = None) -> None:
         self.service = service
+        self.mounted = None if mcp is None else mcp(self.perform)
         self.metrics = Metrics()
         self.writer = BatchingWriter(service.commit, on_batch=self.metrics.batch, waiting_max=waiting_max)
         self.asker = ThreadPoolExecutor(1, thread_name_prefix="herdbook-ask")
@@ -65,6 +80,7 @@ class RestApp:
             [
                 Route("/v1/{verb}", VerbEndpoint(self)),
                 *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
+                *([] if self.mounted is None else [Route("/mcp", MountedEndpoint(self, self.mounted))]),
             ],
             redirect_slashes=False,
             default=UnknownEndpoint(self),
@@ -74,6 +90,8 @@ class RestApp:
         await self.router(scope, receive, send)
 
     async def close(self) -> None:
+        if self.mounted is not None:
+            await self.mounted.close()
         await self.writer.close()
         self.asker.shutdown()
         self.patient.shutdown()
@@ -84,13 +102,21 @@ class RestApp:
         plan = self.service.plan(caller, verb.name, fields)
         return wire.json_answer(await self.writer.submit(plan, size=size))
 
+    async def perform(self, caller: Caller, verb: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Any verb, for another surface on this server: through the same writer and the same threads."""
+        found = VERBS.get(verb)
+        if found is not None and found.tells:
+            return await self.writer.submit(self.service.plan(caller, verb, fields), size=len(repr(fields)))
+        pool = self.patient if verb in WAITS_ITS_TURN else self.asker
+        return await self.in_thread(pool, lambda: self.service.perform(caller, verb, fields))
+
     async def ask(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, lax: bool) -> Answer:
         if verb.name in INLINE:
             return wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax))
         pool = self.patient if verb.name in WAITS_ITS_TURN else self.asker
         return await self.in_thread(pool, lambda: wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax)))
 
-    async def in_thread(self, pool: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
+    async def in_thread(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         if self.asking >= ASKING_MAX:
             raise Busy(f"{ASKING_MAX} questions are being answered already: retry in a second")
         self.asking += 1
@@ -214,6 +240,31 @@ class PageEndpoint(Endpoint):
         if call.scope["method"] not in ("GET", "HEAD"):
             return wire.method_not_allowed("GET, HEAD")
         return await self.handler(call)
+
+
+class MountedEndpoint(Endpoint):
+    """Another surface's address. It answers by itself; who calls, and what it refuses here, is seen to before."""
+
+    def __init__(self, app: RestApp, mounted: Mounted) -> None:
+        super().__init__(app)
+        self.mounted = mounted
+
+    def name(self, scope: Scope) -> str:
+        return "mcp"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        call = Call(scope, receive, dict(scope["headers"]), new_name("req"))
+        try:
+            caller = door_of(scope).admit(call.headers)
+            if scope["method"] not in ("POST", "DELETE"):  # a stream that stays open would hold up every stop
+                await wire.send_answer(send, wire.method_not_allowed("POST, DELETE"), request_id=call.request_id)
+                return
+            await self.mounted({**scope, CALLER: caller}, receive, send)
+        except HerdbookError as refusal:
+            answer = wire.error_answer(refusal)
+            await wire.send_answer(send, answer, request_id=call.request_id)
+            self.count(call, answer, time.perf_counter() - started)
 
 
 class UnknownEndpoint(Endpoint):

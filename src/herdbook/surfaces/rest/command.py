@@ -19,7 +19,7 @@ from herdbook.base.http_edge import Edge
 from herdbook.base.http_serve import bind_tcp, bind_unix, serve, url_of
 from herdbook.service.access.keys import keys_exist
 from herdbook.service.door import Service
-from herdbook.surfaces.rest.app import RestApp
+from herdbook.surfaces.rest.app import Mount, RestApp
 from herdbook.surfaces.rest.auth import SERVE, check_bind, check_key, door, read_key
 
 HOST = "127.0.0.1"
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, service: Service, *, key: str | None, identity: str) -> int:
+def run(args: argparse.Namespace, service: Service, *, key: str | None, identity: str, mcp: Mount | None = None) -> int:
     """Serve until SIGTERM or SIGINT. The service stays open: whoever opened it closes it."""
     logging.basicConfig(stream=sys.stderr, level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     again = as_typed(args)
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, service: Service, *, key: str | None, identity
         check_key(key, serve=again)
     keyed = key is not None or keys_exist(service)
     sock = bind_unix(args.unix) if args.unix else bind_guarded(args.host, args.port, keyed=keyed, serve=again)
-    app = RestApp(service)
+    app = RestApp(service, mcp=mcp)
     edge = Edge(app, on_refusal=app.metrics.refused)
     state = {"door": door(service, key, identity=identity, on_unix=bool(args.unix))}
     serve(edge, sock, state=state, on_ready=lambda: print(ready(url_of(sock), args), flush=True), on_stop=app.close)

@@ -1,0 +1,82 @@
+"""What `herdbook mcp` runs: the tools over standard input and output, for an agent that starts it as its own.
+
+Nothing but the protocol goes to standard output. The process is one connection, and so one run, which ends with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+import sys
+from typing import Any, Final, Protocol
+
+from herdbook.base import limits
+from herdbook.base.errors import ExtraMissing, InvalidRequest
+from herdbook.base.ids import new_name
+
+PREFIX: Final = re.compile(r"[A-Za-z0-9_-]{0,24}")
+EXAMPLES: Final = """\
+example:
+  $ claude mcp add herdbook -- herdbook mcp --entity acme/checkout    # or: herdbook connect claude-code
+  $ herdbook mcp --prefix amfs_                                       # tools named amfs_search, amfs_read, ...
+
+It speaks until its standard input ends. A server offers the same tools at /mcp: herdbook serve."""
+
+
+class Door(Protocol):
+    """What answers verbs: the record in this process, or a server."""
+
+    def call(self, verb: str, fields: dict[str, Any]) -> dict[str, Any]: ...
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "The verbs as tools of the Model Context Protocol, over standard input and output. Needs: pip install 'herdbook[mcp]'"
+    )
+    parser.add_argument("--entity", metavar="PATH", help="the path that a call without one is about")
+    parser.add_argument("--prefix", metavar="TEXT", default="", help="put this before each tool's name")
+    parser.add_argument("--tokens", metavar="N", type=int, default=2000, help="how long an answer may be (2000)")
+
+
+def run(args: argparse.Namespace, door: Door, *, agent: str | None, session: str | None) -> int:
+    """Serve this process's standard input and output until they end."""
+    if not PREFIX.fullmatch(args.prefix):
+        raise InvalidRequest(f"the prefix {args.prefix[:40]!r} is not part of a tool's name: use letters, digits, _ and -")
+    if not limits.BRIEFING_TOKENS_MIN <= args.tokens <= limits.BRIEFING_TOKENS_MAX:
+        raise InvalidRequest(f"--tokens is from {limits.BRIEFING_TOKENS_MIN} to {limits.BRIEFING_TOKENS_MAX}")
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    needed()
+    import anyio
+
+    from herdbook.surfaces.mcp.server import Options
+
+    options = Options(prefix=args.prefix, entity=args.entity, agent=agent, tokens_max=args.tokens)
+    own = new_name("s")
+    anyio.run(serve, options, door, session or own, own)
+    return 0
+
+
+def needed() -> None:
+    """The SDK, or what to install."""
+    import importlib.util
+
+    if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp_types") is None:
+        raise ExtraMissing.of("mcp", what="the Model Context Protocol's SDK")
+
+
+async def serve(options: Any, door: Door, session: str, own: str) -> None:
+    """One connection. Its run ends with it, unless somebody else has named it and so has yet to end it."""
+    import anyio.to_thread
+    from mcp.server.stdio import stdio_server
+
+    from herdbook.surfaces.mcp.server import build
+
+    async def call(verb: str, fields: dict[str, Any]) -> dict[str, Any]:
+        return await anyio.to_thread.run_sync(door.call, verb, fields)
+
+    server, runs = build(options, open_call=lambda context: (call, None), connected=lambda context: session)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+    if session == own and session in runs.begun:
+        door.call("end_session", {"session": session})
