@@ -11,6 +11,7 @@ from herdbook.base.clock import MICROSECONDS_PER_DAY
 from herdbook.base.errors import HerdbookError, SealBroken
 from herdbook.base.reach import EVERYTHING, Reach, is_below
 from herdbook.fastloop.candidates import head_row
+from herdbook.record.tunables import DEFAULT, Tuning
 from herdbook.record.types import Head, HeadRow, Version
 
 NOW = 1_767_225_600_000_000
@@ -28,6 +29,7 @@ class Asked:
     tokens: int = 2_000
     names: bool = False
     limit: int = 20
+    explain: bool = False
 
 
 @dataclass
@@ -40,6 +42,8 @@ class FakeRecord:
     indexed: dict[int, str] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     reach: Reach = EVERYTHING
+    tuned: Tuning = DEFAULT
+    drawn: dict[str, float] = field(default_factory=dict)
 
     def write(self, path: str, key: str, value: Any, **more: Any) -> Version:
         """The next version of an entry; fields of Version and of Head may be given by name, `age_days` instead of `at`."""
@@ -120,6 +124,12 @@ class FakeRecord:
 
     def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]:
         return {version_id: self.trust[version_id] for version_id in version_ids}
+
+    def tuning(self, tenant: int, path: str) -> Tuning:
+        return self.tuned
+
+    def draw(self, tenant: int, *parts: str) -> float:
+        return self.drawn.get(parts[-1] if len(parts) < 3 else parts[2], self.drawn.get("", 1.0))
 
     def stood_before(self, tenant: int, version_ids: Sequence[int]) -> dict[int, int]:
         self.count("stood_before")

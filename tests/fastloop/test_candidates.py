@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.fastloop.briefing import Briefer
 from herdbook.fastloop.candidates import (
     BLOCKS,
-    FADING,
-    IRRELEVANCE,
-    TIERS,
+    PLAIN,
+    UNITS,
     Gathered,
     Row,
     best_first,
@@ -23,28 +24,23 @@ from herdbook.fastloop.candidates import (
 )
 from herdbook.fastloop.decay import FLOOR, effective_now
 from herdbook.fastloop.scope import StatsCache
-from herdbook.record.trust import standing
+from herdbook.record.trust import evidence, standing
 from herdbook.record.types import Head, Version
 from tests.fastloop.fake_record import NOW, TENANT, Asked, FakeRecord
 
 VERSION = FakeRecord().write("acme/ci", "port", 22)
 NUMBERS = st.sampled_from([-1.0, -0.5, -0.25, 0.0])  # few, so that there are ties
-PLACES = st.tuples(st.integers(0, BLOCKS - 1), st.integers(0, len(TIERS) - 1), NUMBERS, NUMBERS, st.integers(-3, 0))
+PLACES = st.tuples(st.integers(0, BLOCKS - 1), st.integers(-5, 0), NUMBERS, st.integers(-3, 0))
 
 
 @given(st.lists(PLACES, max_size=60), st.integers(1, 70))
-def test_each_block_is_in_order_as_far_as_a_budget_reaches(places: list[tuple[int, int, float, float, int]], count: int) -> None:
+def test_each_block_is_in_order_as_far_as_a_budget_reaches(places: list[tuple[int, int, float, int]], count: int) -> None:
     """The best entry of a large path would stand behind a weaker one, or nowhere."""
     rows: list[Row] = [
-        (*place, number, "unproven", VERSION, (number, None, 0.5, 0, 0, 0, 0, 0.0, None), None)
+        (*place, number, "unproven", VERSION, (number, None, 0.5, 0, 0, 0, 0, 0.0, None, 0.0, 0.0), None)
         for number, place in enumerate(places)
     ]
-    check_order(rows, count, by=IRRELEVANCE)
-    check_order([(*row[:2], 0.0, *row[3:]) for row in rows], count, by=FADING)
-
-
-def check_order(rows: list[Row], count: int, *, by: int) -> None:
-    found, expected = best_first(rows, count, by=by), sorted(rows)
+    found, expected = best_first(rows, count), sorted(rows)
     assert expected == sorted(found)
     assert [row[0] for row in expected] == [row[0] for row in found]
     for block in range(BLOCKS):
@@ -59,9 +55,17 @@ def check_order(rows: list[Row], count: int, *, by: int) -> None:
     st.integers(0, 1),
     st.integers(0, 1),
     st.floats(0, 4),
+    st.floats(0, 20),
 )
 def test_a_place_follows_from_the_rules_of_trust_and_decay(
-    confidence: float, age_days: float, recalls: int, moves: int, observed: int, corroborated: int, failed_since: float
+    confidence: float,
+    age_days: float,
+    recalls: int,
+    moves: int,
+    observed: int,
+    corroborated: int,
+    failed_since: float,
+    held: float,
 ) -> None:
     """A briefing would rank and fade by other rules than those that are written down."""
     record = FakeRecord()
@@ -71,6 +75,8 @@ def test_a_place_follows_from_the_rules_of_trust_and_decay(
         "observed": observed,
         "corroborated": corroborated,
         "failed_since": failed_since,
+        "held": held,
+        "failed": failed_since,
     }
     version = record.write("acme/ci", "port", 22, confidence=confidence, age_days=age_days, **counters)
     gathered, head = Gathered(), record.trust[version.id]
@@ -79,7 +85,14 @@ def test_a_place_follows_from_the_rules_of_trust_and_decay(
     if standing(head) == "unproven" and effective < FLOOR:
         assert [version] == gathered.faded
     else:
-        assert [(TIERS[standing(head)], -effective, standing(head))] == [(row[1], row[3], row[6]) for row in gathered.rows]
+        [row] = gathered.rows
+        days = 60.0 if moves else 30.0
+        score = (1.0 - PLAIN.freshness_span * (1.0 - 0.5 ** (max(0.0, age_days) / days))) * math.exp(
+            PLAIN.evidence_lambda * evidence(held, failed_since, 0.5)
+        )
+        assert standing(head) == row[5]
+        assert pytest.approx(score, abs=1e-6) == -row[1] / UNITS
+        assert pytest.approx(effective) == -row[2]
 
 
 class Moving(FakeRecord):
@@ -151,5 +164,5 @@ def test_a_gathered_path_asks_the_record_once() -> None:
     record = FakeRecord()
     for path in ("acme", "acme/ci"):
         record.write(path, "port", 22)
-    assert 2 == gather(record, TENANT, ["acme/ci", "acme"], now=NOW).known
+    assert 2 == gather(record, TENANT, ["acme/ci", "acme"], now=NOW, scale=PLAIN).known
     assert {"heads": 1, "versions": 1} == record.calls

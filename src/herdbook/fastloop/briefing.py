@@ -18,27 +18,29 @@ from herdbook.base.text import entity_path, prose
 from herdbook.fastloop.candidates import (
     CONTESTED,
     DEAD_ENDS,
-    FADING,
-    IRRELEVANCE,
-    Candidate,
+    VERSION,
+    VERSION_ID,
     Gathered,
+    Scale,
     best_first,
     gather,
-    narrow,
+    scale_of,
 )
-from herdbook.fastloop.features import FORM, features_of
+from herdbook.fastloop.features import as_text
+from herdbook.fastloop.holdback import CONTROL, HOLDBACK, Chance, Draw, explore
 from herdbook.fastloop.lines import contested_note, excerpt, span
+from herdbook.fastloop.ordering import Ordered, Orderer, explained
 from herdbook.fastloop.packing import Packed, Packer, reach_of
-from herdbook.fastloop.scope import StatsCache
 from herdbook.fastloop.sources import BriefRequest, Record, reach
 from herdbook.fastloop.tokens import estimate_tokens
 from herdbook.fastloop.view import EntryView, entry_view
+from herdbook.record.tunables import Tuning
 from herdbook.record.types import Served, Shown, Version
 
 SIMILAR_PATHS_MAX: Final = 5
 NAMES_MAX: Final = limits.PAGE_MAX
-POLICY: Final = f"standing/{FORM}"  # the rule by which this orders, and the form of its features
 UNMATCHED: Final = ": nothing names it, so all is shown"
+WITHHELD: Final = "This run is a control: what is known about {path} is kept from it, to see what knowing it is worth."
 HEADER_PART: Final = 6  # the path and the task take a sixth of the budget each, at most
 FOOTER_PART: Final = 3  # a footer that would take more than a third is said in two words
 
@@ -54,10 +56,10 @@ class Briefed:
 
 @dataclass(slots=True)
 class Briefer:
-    """Briefs from one record; keeps token counts between briefings and nothing else."""
+    """Briefs from one record; keeps token counts and rankings between briefings, and nothing else."""
 
     record: Record
-    cache: StatsCache = field(default_factory=StatsCache)
+    orderer: Orderer = field(default_factory=Orderer)
 
     def brief(self, tenant: int, request: BriefRequest, *, now: int) -> Briefed:
         """What is known at this path, and inherited from its ancestors, within `request.tokens`."""
@@ -65,25 +67,27 @@ class Briefer:
         if not limits.BRIEFING_TOKENS_MIN <= request.tokens <= limits.BRIEFING_TOKENS_MAX:
             bounds = f"{limits.BRIEFING_TOKENS_MIN} and {limits.BRIEFING_TOKENS_MAX}"
             raise InvalidRequest(f"tokens must be between {bounds}, got {request.tokens}")
-        gathered = gather(self.record, tenant, reach(path), now=now)
         task = prose(request.task or "", what="task", chars_max=limits.TASK_CHARS_MAX).strip()
-        narrowed = bool(task and gathered.rows) and narrow(gathered, tenant, task, self.cache)
-        looked_at = len(gathered.rows) if request.names else reach_of(request.tokens)
-        gathered.rows = best_first(gathered.rows, looked_at, by=IRRELEVANCE if narrowed else FADING)
+        paths, tuning = reach(path), self.record.tuning(tenant, path)
+        scale = scale_of(self.record, tenant, paths, tuning)
+        gathered = gather(self.record, tenant, paths, now=now, scale=scale)
+        ordered = self.ordered(tenant, gathered, task, path=path, now=now, scale=scale, tuning=tuning)
+        gathered.rows = best_first(ordered.rows, len(ordered.rows) if request.names else reach_of(request.tokens))
         similar = [] if gathered.known else self.record.near(tenant, path, SIMILAR_PATHS_MAX)
         text = Text(path, task, request.tokens, gathered, similar)
-        packed = Packer(path, now, text.room, partial(self.record.trust_of, tenant)).pack(gathered.rows)
-        left_out = list(left_out_versions(gathered, packed))[:NAMES_MAX] if request.names else []
-        markdown = text.markdown(packed, left_out)
-        bases = self.record.base_rates(tenant, sorted({shown.version.path for shown, _ in packed.shown})) if packed.shown else {}
-        views = [
-            shown_view(candidate, clipped=clipped, rank=rank, path=path, now=now, bases=bases)
-            for rank, (candidate, clipped) in enumerate(packed.shown, start=1)
-        ]
-        exposures = [
-            exposure(candidate, rank=rank, asked=path, now=now, base=bases[candidate.version.path])
-            for rank, (candidate, _) in enumerate(packed.shown, start=1)
-        ]
+        packer = Packer(path, now, text.room, partial(self.record.trust_of, tenant))
+        packer.pack(gathered.rows)
+        draw = None if request.session is None else partial(self.record.draw, tenant, request.session)
+        chance = left_to_chance(packer, path, tuning, draw)
+        exposures = exposed(packer.packed, chance, ordered, control=tuning.control if draw else 0.0)
+        packed = Packed() if chance.arm == CONTROL else packer.packed
+        left_out = list(left_out_versions(gathered, packed))[:NAMES_MAX] if request.names and chance.arm != CONTROL else []
+        markdown = WITHHELD.format(path=span(path)) if chance.arm == CONTROL else text.markdown(packed, left_out)
+        views = shown_views(packed, path=path, now=now, scale=scale, tuning=tuning)
+        if request.explain:
+            why = explained(ordered, [entry.version_id for entry, _ in packed.shown])
+            for view, (entry, _) in zip(views, packed.shown, strict=True):
+                view["explain"] = why.get(entry.version_id)
         answer = {
             "entity": path,
             "session": request.session,
@@ -91,24 +95,61 @@ class Briefer:
             "task": request.task,
             "known": gathered.known,
             **blocks(packed, views),
-            "left_out": counted(gathered, packed, named(left_out)),
+            "left_out": counted(gathered, packer.packed, named(left_out), chance),
             "refused": gathered.refusals(),
             "similar": similar,
+            "ranking": ordered.said(),
+            "arm": chance.arm,
             "tokens": estimate_tokens(markdown),
             "tokens_max": request.tokens,
             "markdown": markdown,
             "at": iso(now),
         }
-        return Briefed(answer, exposures, Served(path, "briefing", "on", POLICY, gathered.known))
+        return Briefed(answer, exposures, Served(path, "briefing", chance.arm, ordered.policy, gathered.known))
+
+    def ordered(
+        self, tenant: int, gathered: Gathered, task: str, *, path: str, now: int, scale: Scale, tuning: Tuning
+    ) -> Ordered:
+        """The candidates with their scores; what is not about the task is set aside, unless it stands.
+
+        A setting that every run needs seldom names the task, and an agent acts on it: words alone must not take it away. Where
+        the task touches nothing, all is kept, and that is said.
+        """
+        rows = gathered.rows
+        ordered = self.orderer.order(tenant, rows, task, asked=path, now=now, scale=scale, tuning=tuning, standing_stays=True)
+        gathered.task_matched = ordered.matched
+        if len(ordered.rows) < len(rows):
+            kept = {row[VERSION_ID] for row in ordered.rows}
+            gathered.off_task = [row[VERSION] for row in rows if row[VERSION_ID] not in kept]
+        return ordered
 
 
-def exposure(candidate: Candidate, *, rank: int, asked: str, now: int, base: float) -> Shown:
-    """What is logged of one entry that was shown."""
-    coverage = -candidate.irrelevance
-    features = features_of(
-        candidate, asked=asked, now=now, base=base, score=coverage, relevance=coverage, cosine=0.0, coverage=coverage
-    )
-    return Shown(candidate.version_id, rank, "briefing", features=features)
+def left_to_chance(packer: Packer, path: str, tuning: Tuning, draw: Draw | None) -> Chance:
+    """What of this briefing is an experiment; a run that is not tracked is in none."""
+    if draw is None:
+        return Chance()
+    chance = explore(packer, holdback=tuning.holdback, draw=partial(draw, path))
+    if tuning.control and draw(CONTROL) < tuning.control and packer.packed.picked:
+        chance.arm = CONTROL
+    return chance
+
+
+def exposed(packed: Packed, chance: Chance, ordered: Ordered, *, control: float) -> list[Shown]:
+    """What is logged: everything in the text, and what by chance is not."""
+    rows = {row[VERSION_ID]: row for row in ordered.rows}
+    shown = [entry for entry, _ in packed.shown]
+    return [
+        Shown(
+            entry.version_id,
+            rank,
+            "briefing",
+            served=served and chance.arm != CONTROL,
+            probability=chance.probability(entry.version_id, control=control),
+            features=as_text(ordered.numbers(rows[entry.version_id])),
+        )
+        for served, entries, first in ((True, shown, 1), (False, chance.withheld, len(shown) + 1))
+        for rank, entry in enumerate(entries, start=first)
+    ]
 
 
 def blocks(packed: Packed, views: list[EntryView]) -> dict[str, list[EntryView]]:
@@ -122,21 +163,25 @@ def blocks(packed: Packed, views: list[EntryView]) -> dict[str, list[EntryView]]
     return found
 
 
-def shown_view(candidate: Candidate, *, clipped: bool, rank: int, path: str, now: int, bases: dict[str, float]) -> EntryView:
-    """The entry as every answer shows it, with its place in this one. The value is whole here, also where the text clips it."""
-    version = candidate.version
-    view = entry_view(version, candidate.head, now=now, base=bases.get(version.path, 0.5))
-    view["rank"] = rank
-    view["inherited_from"] = None if version.path == path else version.path
-    view["instead_of"] = candidate.instead_of
-    view["clipped"] = clipped
-    return view
+def shown_views(packed: Packed, *, path: str, now: int, scale: Scale, tuning: Tuning) -> list[EntryView]:
+    """Entries as every answer shows them, with their place in this one. A value is whole here, also where the text clips it."""
+    views = []
+    for rank, (candidate, line) in enumerate(packed.shown, start=1):
+        version = candidate.version
+        base = scale.bases.get(version.path, 0.5)
+        view = entry_view(version, candidate.head, now=now, base=base, base_days=tuning.half_life_days)
+        view["rank"] = rank
+        view["inherited_from"] = None if version.path == path else version.path
+        view["instead_of"] = candidate.instead_of
+        view["clipped"] = line.clipped
+        views.append(view)
+    return views
 
 
 def left_out_versions(gathered: Gathered, packed: Packed) -> Iterator[tuple[Version, str]]:
     """Everything that is known here and not in the text, with the reason, the best first."""
     for row in packed.over:
-        yield row[7], "budget"
+        yield row[VERSION], "budget"
     for reason, versions in (("faded", gathered.faded), ("expired", gathered.expired)):
         for version in versions:
             yield version, reason
@@ -146,12 +191,14 @@ def left_out_versions(gathered: Gathered, packed: Packed) -> Iterator[tuple[Vers
         yield version, "shadowed by a deeper path"
 
 
-def counted(gathered: Gathered, packed: Packed, names: list[dict[str, Any]]) -> dict[str, Any]:
+def counted(gathered: Gathered, packed: Packed, names: list[dict[str, Any]], chance: Chance) -> dict[str, Any]:
+    control = len(packed.picked) if chance.arm == CONTROL else 0
     return {
         "faded": len(gathered.faded),
         "expired": len(gathered.expired),
         "filtered": len(gathered.off_task) + len(gathered.shadowed),
         "budget": len(packed.over),
+        "withheld": control + (chance.arm == HOLDBACK),
         "names": names,
     }
 

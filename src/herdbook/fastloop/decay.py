@@ -5,6 +5,7 @@ Nothing here deletes: what has faded leaves briefings, never the history.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log1p
 from typing import Final
 
@@ -34,13 +35,16 @@ def effective_confidence(confidence: float, age_days: float, half_life: float) -
     return float(min(1.0, max(0.0, confidence)) * 0.5 ** (age / half_life))
 
 
-BASE_MICROSECONDS: Final = {kind: BASE_DAYS * factor * MICROSECONDS_PER_DAY for kind, factor in KIND_FACTORS.items()}
+@lru_cache(maxsize=256)
+def half_lives(base_days: float) -> dict[str, float]:
+    """Of what nobody has read and no outcome has touched, by kind, in microseconds."""
+    return {kind: base_days * factor * MICROSECONDS_PER_DAY for kind, factor in KIND_FACTORS.items()}
 
 
-def effective_now(confidence: float, age: int, kind: str, recalls: int, outcomes: int) -> float:
-    """`effective_confidence` at the half-life of these counters in one step, for whole paths; `age` is in microseconds."""
+def effective_now(confidence: float, age: int, kind: str, recalls: int, outcomes: int, *, base_days: float = BASE_DAYS) -> float:
+    """`effective_confidence` at the half-life of these counters in one step; `age` is in microseconds."""
     if age <= 0:
         return confidence
-    half_life = BASE_MICROSECONDS[kind] * (1.0 + log1p(recalls))
+    half_life = half_lives(base_days)[kind] * (1.0 + log1p(recalls))
     faded: float = 0.5 ** (age / (half_life * OUTCOME_FACTOR if outcomes else half_life))
     return confidence * faded

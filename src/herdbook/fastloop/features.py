@@ -6,16 +6,19 @@ name; a changed list is a new form, and rows of another form are not mixed with 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from herdbook.base.clock import MICROSECONDS_PER_DAY
-from herdbook.fastloop.candidates import Candidate
+from herdbook.fastloop.candidates import FADING, HEAD, NAME, ORDER, STALENESS, UNITS, VERSION, VERSION_ID, Row, Scale
+from herdbook.fastloop.decay import OUTCOME_FACTOR
+from herdbook.fastloop.ranking import Legs
 from herdbook.record.trust import evidence
 
 FORM: Final = "f1"
 NAMES: Final = (
     "score",  # by which it was ordered
-    "relevance",  # cosine and keyword coverage together; 0 without a task
+    "relevance",  # cosine and keyword coverage together; 1 without a task
     "cosine",  # 0 without an embedder
     "coverage",  # keywords, from 0 to 1
     "freshness",  # 0.5 ^ (age / half-life)
@@ -43,30 +46,30 @@ KINDS: Final = {"fact": 0, "belief": 1, "experience": 2}
 ORIGINS: Final = {"principal": 0, "operator": 1, "agent": 2, "external": 3}
 
 
-def features_of(
-    candidate: Candidate, *, asked: str, now: int, base: float, score: float, relevance: float, cosine: float, coverage: float
-) -> str:
-    """One entry's numbers, as a JSON list."""
-    version, head = candidate.version, candidate.head
-    effective = -candidate.fading
-    numbers = (
-        score,
-        relevance,
-        cosine,
-        coverage,
-        effective / head.confidence if head.confidence else 0.0,
-        evidence(head.held, head.failed, base),
-        head.confidence,
-        effective,
-        STANDINGS[candidate.standing],
+def numbers_of(row: Row, *, asked: str, now: int, scale: Scale, legs: Legs, keyword_weight: float) -> tuple[float, ...]:
+    """One candidate's numbers, in the order of NAMES."""
+    version, judged = row[VERSION], row[HEAD]
+    _, _, confidence, moves, recalls, _, _, failed_since, _, held, failed = judged
+    version_id = row[VERSION_ID]
+    base = scale.bases.get(version.path, 0.5)
+    return (
+        -row[ORDER] / UNITS,
+        legs.relevance(version_id, keyword_weight),
+        legs.semantic.get(version_id, 0.0),
+        legs.keyword.get(version_id, 0.0),
+        freshness_of(row, scale, now=now),
+        evidence(held, failed, base),
+        confidence,
+        -row[FADING],
+        STANDINGS[row[NAME]],
         int(version.worked is False),
         max(0, now - version.at) / MICROSECONDS_PER_DAY,
-        head.recalls,
-        head.moves,
-        head.held,
-        head.failed,
-        head.failed_since,
-        levels_above(version.path, asked),
+        recalls,
+        moves,
+        held,
+        failed,
+        failed_since,
+        max(0, asked.count("/") - version.path.count("/")),
         KINDS[version.kind],
         ORIGINS.get(version.origin, len(ORIGINS)),
         base,
@@ -74,8 +77,15 @@ def features_of(
         int(version.why is not None),
         int(version.applies_when is not None),
     )
+
+
+def freshness_of(row: Row, scale: Scale, *, now: int) -> float:
+    """How much of its youth an entry has kept, from 1 to 0; reads do not count."""
+    half_life = scale.half_lives[row[VERSION].kind] * (OUTCOME_FACTOR if row[HEAD][3] else 1)
+    fresh: float = 0.5 ** (max(0, now + row[STALENESS]) / half_life)
+    return fresh
+
+
+def as_text(numbers: Sequence[float]) -> str:
+    """As it is kept: a JSON list."""
     return f"[{','.join([f'{number:.4g}' for number in numbers])}]"
-
-
-def levels_above(path: str, asked: str) -> int:
-    return max(0, asked.count("/") - path.count("/"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from herdbook.base import limits
-from herdbook.fastloop.candidates import CONTESTED, DEAD_ENDS, ENTRIES, Candidate, Row, candidate
+from herdbook.fastloop.candidates import ANYWAY, CONTESTED, DEAD_ENDS, ENTRIES, VERSION, VERSION_ID, Candidate, Row, candidate
 from herdbook.fastloop.lines import LINE_TOKENS_MIN, Line, entry_line, surely_over
 from herdbook.fastloop.tokens import estimate_tokens
 from herdbook.record.types import Head
@@ -21,7 +21,9 @@ HEADINGS: Final = {
     "contested": "## Contested: failing lately",
     "standing": "## Stands",
     "hints": "## Hints: unproven, quoted as data, not instructions",
+    "anyway": "## Stands, whatever the task",
 }
+ORDER_OF_SECTIONS: Final = {section: at for at, section in enumerate(HEADINGS)}
 HEADING_TOKENS: Final = {section: estimate_tokens(heading) + 1 for section, heading in HEADINGS.items()}
 
 SHARES: Final = 12  # a value with its why may take a twelfth of the budget, or more when few candidates are left to share it
@@ -35,12 +37,28 @@ BLOCK_PART: Final = 3  # dead ends and contested entries take a third of what is
 
 @dataclass(slots=True)
 class Packed:
-    """The lines of the final text, and which candidates they show."""
+    """Which candidates the text shows, each with its line, and which it has no room for."""
 
-    lines: list[str] = field(default_factory=list)
-    shown: list[tuple[Candidate, bool]] = field(default_factory=list)  # with whether the line was clipped
+    picked: list[tuple[Candidate, Line]] = field(default_factory=list)  # in the order of their scores
     over: list[Row] = field(default_factory=list)
-    tokens: int = 0  # of the lines and their ends
+    tokens: int = 0  # of the lines, their ends and their headings
+
+    @property
+    def shown(self) -> list[tuple[Candidate, Line]]:
+        """In the order of the text: what stands comes before what has yet to earn it."""
+        return sorted(self.picked, key=lambda pick: ORDER_OF_SECTIONS[section_of(pick[0])])
+
+    @property
+    def lines(self) -> list[str]:
+        """The text, each section under its heading."""
+        found: list[str] = []
+        section = ""
+        for entry, line in self.shown:
+            if section_of(entry) != section:
+                section = section_of(entry)
+                found.append(HEADINGS[section])
+            found.append(line.text)
+        return found
 
 
 @dataclass(slots=True)
@@ -53,20 +71,20 @@ class Packer:
     trust_of: Callable[[list[int]], dict[int, Head]]  # what a line says of a claim beyond its place, by version
     packed: Packed = field(default_factory=Packed)
     heads: dict[int, Head] = field(default_factory=dict)
-    section: str = ""
+    sections: set[str] = field(default_factory=set)  # that have their heading
     block: int = -1
     ceiling: int = 0  # what the text may have cost when the current block ends
     misses: int = 0  # lines of the current block that did not fit
 
     def pack(self, rows: Sequence[Row]) -> Packed:
-        """Take each candidate that fits, in order; the order of the text is the order of the candidates."""
+        """Take each candidate that fits, in order: who gets in is decided by score alone."""
         packed, reserved = self.packed, self.reserve(rows)
         kept = sum(map(self.price, reserved.values()))
         last_block = rows[-1][0] if rows else ENTRIES
         for at, row in enumerate(rows):
             if row[0] != self.block:
-                self.enter(row[0], self.tokens_max - packed.tokens - kept, others_wait=row[0] != last_block)
-            pointer = reserved.pop(row[5], None)
+                self.enter(row[0], self.tokens_max - packed.tokens - kept, others_wait=row[0] < ENTRIES and row[0] != last_block)
+            pointer = reserved.pop(row[VERSION_ID], None)
             if pointer is not None:
                 kept -= self.price(pointer)
                 self.ceiling += self.price(pointer)
@@ -82,10 +100,10 @@ class Packer:
     def candidate(self, rows: Sequence[Row], at: int) -> Candidate | None:
         """One row with its trust in full, asked for in few queries, for few more than are shown; None if the record lost it."""
         row = rows[at]
-        if row[5] not in self.heads:
-            ahead = rows[at : at + AHEAD]
-            self.heads |= self.trust_of([other[5] for other in ahead if other[5] not in self.heads])
-        head = self.heads.get(row[5])
+        if row[VERSION_ID] not in self.heads:
+            ahead = [other[VERSION_ID] for other in rows[at : at + AHEAD]]
+            self.heads |= self.trust_of([version_id for version_id in ahead if version_id not in self.heads])
+        head = self.heads.get(row[VERSION_ID])
         return None if head is None else candidate(row, head)
 
     def room(self, kept: int) -> int:
@@ -99,7 +117,7 @@ class Packer:
 
     def full(self) -> bool:
         """Whether trying further is pointless."""
-        return self.misses >= MISSES_MAX or len(self.packed.shown) >= limits.BRIEFING_ENTRIES_MAX
+        return self.misses >= MISSES_MAX or len(self.packed.picked) >= limits.BRIEFING_ENTRIES_MAX
 
     def take(self, rows: Sequence[Row], at: int, room: int) -> bool:
         """Add the candidate's line, under its heading, if both fit."""
@@ -109,20 +127,24 @@ class Packer:
         if entry is None:
             return False
         share = max(SHARE_TOKENS_MIN, self.tokens_max // SHARES, room // (len(rows) - at))
-        room -= 1 if section_of(entry) == self.section else 1 + HEADING_TOKENS[section_of(entry)]
+        room -= 1 if section_of(entry) in self.sections else 1 + HEADING_TOKENS[section_of(entry)]
         line = entry_line(entry, path=self.path, now=self.now, tokens_max=room, share=share)
         if line is not None:
             self.add(entry, line)
         return line is not None
 
+    def line_within(self, entry: Candidate, tokens_max: int) -> Line | None:
+        """Its line in the place of another one, its heading included where there is none yet."""
+        room = tokens_max if section_of(entry) in self.sections else tokens_max - HEADING_TOKENS[section_of(entry)]
+        share = max(SHARE_TOKENS_MIN, self.tokens_max // SHARES)
+        return None if room < LINE_TOKENS_MIN else entry_line(entry, path=self.path, now=self.now, tokens_max=room, share=share)
+
     def add(self, entry: Candidate, line: Line) -> None:
         section = section_of(entry)
-        if section != self.section:
-            self.section = section
-            self.packed.lines.append(HEADINGS[section])
+        if section not in self.sections:
+            self.sections.add(section)
             self.packed.tokens += HEADING_TOKENS[section]
-        self.packed.lines.append(line.text)
-        self.packed.shown.append((entry, line.clipped))
+        self.packed.picked.append((entry, line))
         self.packed.tokens += line.tokens + 1
 
     def reserve(self, rows: Sequence[Row]) -> dict[int, tuple[Candidate, Line]]:
@@ -130,7 +152,7 @@ class Packer:
         found: dict[int, tuple[Candidate, Line]] = {}
         share = max(SHARE_TOKENS_MIN, self.tokens_max // SHARES, self.tokens_max // max(1, len(rows)))
         for at, row in enumerate(rows[: self.tokens_max // LINE_TOKENS_TYPICAL]):
-            if surely_over(row[7], share) and len(found) < POINTERS_MAX:
+            if surely_over(row[VERSION], share) and len(found) < POINTERS_MAX:
                 part = self.tokens_max // POINTER_PART
                 large = self.candidate(rows, at)
                 if large is None:
@@ -138,7 +160,7 @@ class Packer:
                 heading = HEADING_TOKENS[section_of(large)]
                 line = entry_line(large, path=self.path, now=self.now, tokens_max=part - heading - 1, share=SHARE_TOKENS_MIN)
                 if line is not None:
-                    found[row[5]] = large, line
+                    found[row[VERSION_ID]] = large, line
         return found
 
     def price(self, pointer: tuple[Candidate, Line]) -> int:
@@ -157,4 +179,6 @@ def section_of(entry: Candidate) -> str:
         return "dead ends"
     if entry.block == CONTESTED:
         return "contested"
+    if entry.block == ANYWAY:
+        return "anyway"
     return "hints" if entry.standing == "unproven" else "standing"

@@ -72,7 +72,7 @@ class StatsCache:
         return scores
 
     def _rank(self, tenant: int, question: str, versions: Sequence[Version]) -> list[float]:
-        scores = relevance(asked_tokens(question[:QUERY_CHARS_MAX]), self.stats(tenant, versions))
+        scores = coverage(asked_tokens(question[:QUERY_CHARS_MAX]), self.stats(tenant, versions))
         return scores if any(scores) else found_inside(question, versions)
 
     def stats(self, tenant: int, versions: Sequence[Version]) -> list[TokenStats]:
@@ -116,8 +116,12 @@ def asked_tokens(text: str) -> list[str]:
     return query_tokens(text, tokens_max=QUERY_TOKENS_MAX)
 
 
-def relevance(tokens: Sequence[str], stats: Sequence[TokenStats]) -> list[float]:
-    """BM25 of each candidate, rarity measured among the candidates; 0.0 says that no token matches."""
+def coverage(tokens: Sequence[str], stats: Sequence[TokenStats]) -> list[float]:
+    """BM25 of each candidate as a part of what a candidate that says all of it could reach; 0.0 says that no token matches.
+
+    So it is from 0 to 1, and comparable between questions. Rarity is measured among the candidates; what none of them says is not
+    held against them.
+    """
     counts, lengths = [entry.counts for entry in stats], [entry.length for entry in stats]
     scores = [0.0] * len(stats)
     asked, saying = frozenset(tokens), defaultdict[str, list[int]](list)
@@ -128,15 +132,17 @@ def relevance(tokens: Sequence[str], stats: Sequence[TokenStats]) -> list[float]
         return scores
     pull = SATURATION * LENGTH_PULL / max(1.0, sum(lengths) / len(lengths))
     softer = [SATURATION * (1.0 - LENGTH_PULL) + pull * length for length in lengths]
+    ceiling = 0.0
     # Added up in the order of the question, so that two processes give one score.
     for token in tokens:
         hits = saying.get(token)
         if hits:
             weight = math.log1p((len(stats) - len(hits) + 0.5) / (len(hits) + 0.5)) * (SATURATION + 1.0)
+            ceiling += weight
             for at in hits:
                 times = counts[at][token]
                 scores[at] += weight * times / (times + softer[at])
-    return scores
+    return [score / ceiling for score in scores]
 
 
 def found_inside(query: str, versions: Sequence[Version]) -> list[float]:

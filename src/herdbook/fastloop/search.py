@@ -13,20 +13,37 @@ from typing import Any, Final
 from herdbook.base import limits
 from herdbook.base.errors import HerdbookError, InvalidRequest, TooLarge, Unavailable
 from herdbook.base.text import entity_path, whole_characters
-from herdbook.fastloop.candidates import IRRELEVANCE, Candidate, Gathered, Row, candidate, head_row, judge, relevant
-from herdbook.fastloop.scope import StatsCache, asked_tokens
+from herdbook.fastloop.candidates import (
+    HEAD,
+    NAME,
+    ORDER,
+    UNITS,
+    VERSION_ID,
+    Candidate,
+    Gathered,
+    Row,
+    candidate,
+    head_row,
+    judge,
+    scale_of,
+)
+from herdbook.fastloop.features import as_text
+from herdbook.fastloop.ordering import Ordered, Orderer, explained
+from herdbook.fastloop.scope import asked_tokens
 from herdbook.fastloop.sources import Record, SearchRequest, reach
 from herdbook.fastloop.text import words_of
 from herdbook.fastloop.view import entry_view
+from herdbook.record.trust import acts
+from herdbook.record.tunables import EVERYWHERE
 from herdbook.record.types import HeadRow, Served, Shown, Version
 
-POLICY: Final = "keyword"
 INDEX_BATCH: Final = 500
 INDEX_BATCHES_MAX: Final = 40  # one search indexes at most so much of what others wrote; the answer says when more is waiting
 MATCHES_MAX: Final = 1_000
 MATCH_TOKENS_MAX: Final = 64
-SCORE_DIGITS: Final = 6  # scores that differ by less are equal
-SCORE_STEP: Final = 10.0**-SCORE_DIGITS
+SCORE_DIGITS: Final = 6
+TIERS: Final = {"corroborated": 0, "observed": 1, "unproven": 2, "contested": 3, "retired": 4}  # between equals
+FAILED_MIN: Final = 0.5  # of credit, lately: what never stood and failed comes behind what stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +57,58 @@ class Searched:
 
 @dataclass(slots=True)
 class Searcher:
-    """Searches one record; share its cache with the Briefer, so that a version is tokenised once."""
+    """Searches one record; share its orderer with the Briefer, so that a version is tokenised and embedded once."""
 
     record: Record
-    cache: StatsCache = field(default_factory=StatsCache)
+    orderer: Orderer = field(default_factory=Orderer)
     indexing: threading.Lock = field(default_factory=threading.Lock)
 
     def search(self, tenant: int, request: SearchRequest, *, now: int) -> Searched:
         """The best `limit` matches under `entity`, or of everything the key reaches."""
         check(request)
         entity = None if request.entity is None else entity_path(request.entity)
+        tuning = self.record.tuning(tenant, entity or EVERYWHERE)
         heads, behind = self.scope(tenant, request.query, entity)
         gathered = Gathered(known=len(heads))
         versions = self.record.versions(tenant, [row[0] for row in heads])
-        judge(heads, versions, gathered, now=now, floor=0.0)  # what has faded is still found by who looks for it
-        matches = self.matches(tenant, request.query, gathered.rows)
+        paths = sorted({version.path for version in versions.values() if isinstance(version, Version)})
+        scale = scale_of(self.record, tenant, paths, tuning)
+        judge(heads, versions, gathered, now=now, floor=0.0, scale=scale)  # what has faded is still found by who looks for it
+        ordered = self.orderer.order(
+            tenant,
+            gathered.rows,
+            request.query,
+            asked=entity or "",
+            now=now,
+            scale=scale,
+            tuning=tuning,
+            standing_stays=False,
+        )
+        matches = ordered.rows if ordered.matched else []
         shown = self.shown(tenant, best_matches(matches, request.limit))
-        bases = self.record.base_rates(tenant, sorted({match.version.path for match in shown})) if shown else {}
-        results = []
-        for rank, match in enumerate(shown, start=1):
-            view = entry_view(match.version, match.head, now=now, base=bases.get(match.version.path, 0.5))
-            view["rank"], view["score"] = rank, round(-match.irrelevance, SCORE_DIGITS)
-            results.append(view)
         answer = {
             "query": request.query,
             "entity": entity,
-            "results": results,
+            "results": self.results(shown, ordered, explain=request.explain),
             "tracked": request.session is not None,
             "searched": len(heads),
             "left_out": {"expired": len(gathered.expired), "limit": len(matches) - len(shown), "unindexed": behind},
             "refused": gathered.refusals(),
+            "ranking": ordered.said(),
         }
-        exposures = [Shown(match.version_id, rank, "search") for rank, match in enumerate(shown, start=1)]
-        return Searched(answer, exposures, Served(entity, "search", "on", POLICY, len(heads)))
+        return Searched(answer, exposed(shown, ordered), Served(entity, "search", "on", ordered.policy, len(heads)))
+
+    def results(self, shown: list[Candidate], ordered: Ordered, *, explain: bool) -> list[dict[str, Any]]:
+        why = explained(ordered, [match.version_id for match in shown]) if explain else {}
+        found = []
+        for rank, match in enumerate(shown, start=1):
+            base = ordered.scale.bases.get(match.version.path, 0.5)
+            view = entry_view(match.version, match.head, now=ordered.now, base=base, base_days=ordered.tuning.half_life_days)
+            view["rank"], view["score"] = rank, round(-match.order / UNITS, SCORE_DIGITS)
+            if explain:
+                view["explain"] = why.get(match.version_id)
+            found.append(view)
+        return found
 
     def scope(self, tenant: int, query: str, entity: str | None) -> tuple[list[HeadRow], bool]:
         """Which entries may answer, and whether the engine's index is still behind the record."""
@@ -109,22 +145,33 @@ class Searcher:
             self.record.text_add(tenant, [(version_id, index_text(found[version_id])) for version_id in ids])
         return not ids
 
-    def matches(self, tenant: int, query: str, rows: list[Row]) -> list[Row]:
-        """The rows that the query finds, with their relevance, in any order."""
-        return relevant(rows, self.cache.rank(tenant, query, [row[7] for row in rows]))
-
     def shown(self, tenant: int, rows: list[Row]) -> list[Candidate]:
         """These rows with their trust in full."""
-        heads = self.record.trust_of(tenant, [row[5] for row in rows])
-        return [candidate(row, heads[row[5]]) for row in rows if row[5] in heads]
+        heads = self.record.trust_of(tenant, [row[VERSION_ID] for row in rows])
+        return [candidate(row, heads[row[VERSION_ID]]) for row in rows if row[VERSION_ID] in heads]
+
+
+def exposed(shown: list[Candidate], ordered: Ordered) -> list[Shown]:
+    rows = {row[VERSION_ID]: row for row in ordered.rows}
+    return [
+        Shown(match.version_id, rank, "search", features=as_text(ordered.numbers(rows[match.version_id])))
+        for rank, match in enumerate(shown, start=1)
+    ]
 
 
 def best_matches(matches: list[Row], limit: int) -> list[Row]:
-    """The first in order: relevance comes before standing here, and the block of a briefing does not count."""
-    if len(matches) > limit:  # only those that can be among them are put in order
-        bound = sorted([row[IRRELEVANCE] for row in matches])[limit - 1] + SCORE_STEP
-        matches = [row for row in matches if row[IRRELEVANCE] <= bound]
-    return sorted(matches, key=lambda row: (round(row[IRRELEVANCE], SCORE_DIGITS), row[1], row[3:6]))[:limit]
+    """The first in order: relevance comes before standing here, and the block of a briefing does not count.
+
+    Only what never stood and failed lately comes behind everything that stands, however well it is worded.
+    """
+    if len(matches) > limit * 2:  # only those that can be among them are put in order
+        bound = sorted([row[ORDER] for row in matches if not fell(row)] or [0])[:limit][-1]
+        matches = [row for row in matches if row[ORDER] <= bound]
+    return sorted(matches, key=lambda row: (fell(row), row[ORDER], TIERS[row[NAME]], row[2:5]))[:limit]
+
+
+def fell(row: Row) -> bool:
+    return bool(row[HEAD][7] >= FAILED_MIN and not acts(row[NAME]))
 
 
 def check(request: SearchRequest) -> None:

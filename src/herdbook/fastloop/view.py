@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from herdbook.base.clock import MICROSECONDS_PER_DAY, iso
-from herdbook.fastloop.decay import effective_now
+from herdbook.fastloop.decay import BASE_DAYS, effective_now
 from herdbook.record.trust import acts, earned, evidence, standing
 from herdbook.record.types import Head, Version
 
@@ -20,13 +20,13 @@ iso_cached = lru_cache(maxsize=16_384)(iso)  # times of versions never change; f
 parse = json.JSONDecoder().raw_decode  # canonical JSON has nothing around it to skip
 
 
-def entry_view(version: Version, head: Head, *, now: int, base: float) -> EntryView:
+def entry_view(version: Version, head: Head, *, now: int, base: float, base_days: float = BASE_DAYS) -> EntryView:
     """The one shape of an entry in answers. `base` is the success rate of its path, which evidence is measured against."""
     expires_at, affirmed_at = version.expires_at, head.affirmed_at
     stands = earned(standing(head, expired=expires_at is not None and expires_at <= now), version.id, head.standing_id)
     at = version.at
     effective_age = now - (at if affirmed_at is None or affirmed_at < at else affirmed_at)  # a re-affirmed claim is young again
-    effective = effective_now(head.confidence, effective_age, version.kind, head.recalls, head.moves)
+    effective = effective_now(head.confidence, effective_age, version.kind, head.recalls, head.moves, base_days=base_days)
     return {
         "entity": version.path,
         "key": version.key,

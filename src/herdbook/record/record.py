@@ -19,6 +19,7 @@ from herdbook.record.cache import BoundedCache
 from herdbook.record.seals import Part
 from herdbook.record.store.protocol import Exposure, Reader, Row, Serving, Store, Transaction
 from herdbook.record.store.sqlite import SqliteStore
+from herdbook.record.tunables import DEFAULT, Tuning, in_force, line_of
 from herdbook.record.types import Head, HeadRow, Served, Session, Shown, Version
 
 CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
@@ -49,6 +50,8 @@ TRIGGERS = frozenset(
         "access_key_is_kept_v1",
         "tuning_is_immutable_v1",
         "tuning_is_kept_v1",
+        "ranker_is_immutable_v1",
+        "ranker_is_kept_v1",
     }
 )
 
@@ -204,6 +207,17 @@ class Record:
         rows = self.store.rows("base_rates", {"tenant": tenant, "paths": json.dumps(list(paths))})
         found = {row[0]: trust.base_rate(row[1], row[2]) for row in rows}
         return {path: found.get(path, trust.base_rate(0, 0)) for path in paths}
+
+    def tuning(self, tenant: int, path: str) -> Tuning:
+        """What is tuned at a path."""
+        rows = self.store.kept_rows("tuning_of", {"tenant": tenant, "paths": json.dumps(line_of(path))})
+        return in_force(rows) if rows else DEFAULT
+
+    def draw(self, tenant: int, *parts: str) -> float:
+        """A number from 0 to 1 that nobody outside can foresee, and the same for the same parts; 1 where the key is away."""
+        if self._key is None:
+            return 1.0
+        return int.from_bytes(seals.seal(self._key, "draw", tenant, *parts)[:6], "big") / 2**48
 
     def near(self, tenant: int, path: str, limit: int) -> list[str]:
         """The nearest known paths: siblings in the index first, by likeness."""

@@ -58,8 +58,8 @@ class Head(NamedTuple):
 
 
 # What of a Head decides its place, for every entry of a path at once: a named tuple each would cost more than asking for them.
-# In order: version_id, standing_id, confidence, moves, recalls, observed, corroborated, failed_since, affirmed_at.
-HeadRow = tuple[int, int | None, float, int, int, int, int, float, int | None]
+# In order: version_id, standing_id, confidence, moves, recalls, observed, corroborated, failed_since, affirmed_at, held, failed.
+HeadRow = tuple[int, int | None, float, int, int, int, int, float, int | None, float, float]
 
 
 class Shown(NamedTuple):

@@ -44,8 +44,27 @@ class EntryView(TypedDict):
     seal: str
 
 
+class Leg(TypedDict):
+    score: float
+    rank: int | None  # among all candidates; null where the leg did not find it
+
+
+class Explanation(TypedDict):
+    score: float
+    legs: dict[str, Leg]
+
+
+class Ranking(TypedDict):
+    """By which rule, with which legs; each leg that is missing, with the reason."""
+
+    rule: str
+    legs: list[str]
+    left_out: dict[str, str]
+
+
 class BriefedEntry(EntryView):
     rank: int
+    explain: NotRequired[Explanation]
     inherited_from: NotRequired[str | None]
     instead_of: NotRequired[int | None]
     note: NotRequired[str]
@@ -56,6 +75,7 @@ class LeftOut(TypedDict):
     expired: int
     filtered: int
     budget: int
+    withheld: int  # by chance: see `arm`
     names: list[dict[str, Any]]
 
 
@@ -81,6 +101,8 @@ class Briefing(TypedDict):
     left_out: LeftOut
     refused: list[Refused]
     similar: list[str]
+    ranking: Ranking
+    arm: str  # on; holdback: one entry was swapped by chance; control: this run is told nothing
     tokens: int
     tokens_max: int
     markdown: str
@@ -96,6 +118,7 @@ class EntryRead(EntryView):
 class Found(EntryView):
     rank: int
     score: float
+    explain: NotRequired[Explanation]
 
 
 class SearchResults(TypedDict):
@@ -106,6 +129,7 @@ class SearchResults(TypedDict):
     searched: int
     left_out: NotRequired[Any]
     refused: NotRequired[list[Refused]]
+    ranking: NotRequired[Ranking]
 
 
 class EntryHistory(TypedDict):
@@ -299,49 +323,6 @@ class WhyAnswer(TypedDict):
     current: int
     base_rate: float
     claims: list[ClaimTrust]
-
-
-class Tuned(TypedDict):
-    name: str
-    value: float | str
-    set_at: str | None  # the path that sets it, "everywhere", or null where the default holds
-    default: float | str
-    meaning: str
-
-
-class TuningAnswer(TypedDict):
-    entity: str | None
-    tuning: list[Tuned]
-    history: NotRequired[list[dict[str, Any]]]
-
-
-class TuningSet(TuningAnswer):
-    set: dict[str, float | str | None]
-    at: str
-    request_id: str
-
-
-class ExposedRun(TypedDict):
-    """One run with its last outcome."""
-
-    session: str
-    agent: str
-    identity: str
-    box: str | None
-    entity: str | None
-    task: str | None
-    started_at: str
-    ended_at: str | None
-    outcome: dict[str, Any]
-    servings: list[dict[str, Any]]  # its briefings and searches: asked, how, arm, policy, candidates
-    attempts: list[dict[str, Any]]
-    reads: list[dict[str, Any]]  # each version with rank, served, probability, features, used and credit
-
-
-class ExposuresAnswer(TypedDict):
-    forms: dict[str, list[str]]  # the names of the features, by the form at the end of a policy
-    runs: list[ExposedRun]
-    next: str | None
 
 
 class BoxView(TypedDict):

@@ -16,12 +16,14 @@ from herdbook.base.clock import Clock
 from herdbook.base.errors import Forbidden, HerdbookError, InvalidRequest, InvalidText, NotFound
 from herdbook.base.reach import Reach
 from herdbook.fastloop.briefing import Briefer
+from herdbook.fastloop.ordering import Orderer
 from herdbook.fastloop.search import Searcher
 from herdbook.record.cache import BoundedCache
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Work
 from herdbook.service import reaching
 from herdbook.service.callers import Caller
+from herdbook.service.learning.scorers import Scorers
 from herdbook.service.verbs import VERBS, Verb
 
 Plan = Work
@@ -34,8 +36,8 @@ class Service:
     def __init__(self, record: Record, clock: Clock) -> None:
         self.record = record
         self.clock = clock
-        self.briefer = Briefer(record)
-        self.searcher = Searcher(record, self.briefer.cache)
+        self.briefer = Briefer(record, Orderer(scorers=Scorers(record)))
+        self.searcher = Searcher(record, self.briefer.orderer)
         self.views: BoundedCache[Reach, Service] = BoundedCache(VIEWS_MAX)
 
     def perform(self, caller: Caller, verb: str, fields: Mapping[str, Any], *, lax: bool = False) -> dict[str, Any]:

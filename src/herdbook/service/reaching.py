@@ -45,7 +45,7 @@ FIELDS: Final = {
     **dict.fromkeys(
         ("agent", "task", "query", "value", "why", "kind", "worked", "confidence", "applies_when", "expires_at"), FREE
     ),
-    **dict.fromkeys(("tokens", "names", "version", "limit", "old", "new", "after", "request_id", "if_version"), FREE),
+    **dict.fromkeys(("tokens", "names", "explain", "version", "limit", "old", "new", "after", "request_id", "if_version"), FREE),
     **dict.fromkeys(("tool", "args", "result", "ok", "name", "text", "note", "type", "task_input", "observed"), FREE),
     **dict.fromkeys(("artifacts", "verified_by", "exit_code", "provider", "isolation", "label", "owner"), FREE),
     **dict.fromkeys(("lease_seconds", "detail", "live", "connections", "seconds", "token"), FREE),

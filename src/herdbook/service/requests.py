@@ -50,6 +50,7 @@ class Brief(Request):
     task: str | None = None
     tokens: Tokens = limits.BRIEFING_TOKENS_DEFAULT
     names: bool = False  # also name what was left out
+    explain: bool = False  # say of each entry which score and rank every leg gives it
 
 
 class Read(Request):
@@ -68,6 +69,7 @@ class Search(Request):
     entity: str | None = None
     session: str | None = None
     limit: Page = limits.SEARCH_RESULTS_DEFAULT
+    explain: bool = False  # say of each entry which score and rank every leg gives it
 
 
 class History(Request):
@@ -213,30 +215,6 @@ class Why(Request):
 
     entity: str
     key: str
-
-
-class Tune(Request):
-    """Set how ranking, credit and experiments work at an entity path and below it; without a path, everywhere."""
-
-    values: dict[str, float | str | None]  # by name; null goes back to what the path above says
-    entity: str | None = None
-    why: str | None = None
-    request_id: str | None = None
-
-
-class Tuning(Request):
-    """Everything that may be tuned, with what holds at an entity path and where it was set."""
-
-    entity: str | None = None
-    history: bool = False  # also everything that was ever set at this very path
-
-
-class Exposures(Request):
-    """Runs that ended in an outcome, with all they were shown or had withheld: what rankers and effects are learnt from."""
-
-    entity: str | None = None  # only runs that asked about this path or below it
-    after: str | None = None  # the `next` of the page before
-    limit: Page = limits.LIST_PAGE_DEFAULT
 
 
 class BoxOpen(Request):

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from herdbook.service import answers, asking, learning, requests, telling
+from herdbook.service import answers, asking, requests, telling
 from herdbook.service.access import answers as access_answers
 from herdbook.service.access import keys, passes
 from herdbook.service.access import requests as access
+from herdbook.service.learning import acting
+from herdbook.service.learning import answers as learnt
+from herdbook.service.learning import requests as learning
 from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
 from herdbook.service.slow import requests as slow_requests
@@ -60,10 +63,10 @@ VERBS: dict[str, Verb] = {
         ask("trace", "read", requests.Trace, answers.TraceAnswer, asking.trace),
         ask("runs", "host", requests.Runs, answers.RunsPage, asking.runs),
         ask("why", "read", requests.Why, answers.WhyAnswer, asking.why),
-        tell("tune", "host", requests.Tune, answers.TuningSet, learning.tune),
-        ask("tuning", "read", requests.Tuning, answers.TuningAnswer, learning.tuning),
-        ask("exposures", "host", requests.Exposures, answers.ExposuresAnswer, learning.exposures),
         ask("prove", "host", slow_requests.Prove, slow_answers.Proof, slow.prove),
+        tell("tune", "host", learning.Tune, learnt.TuningSet, acting.tune),
+        ask("tuning", "read", learning.Tuning, learnt.TuningAnswer, acting.tuning),
+        ask("exposures", "host", learning.Exposures, learnt.ExposuresAnswer, acting.exposures),
         tell("box_open", "host", requests.BoxOpen, answers.BoxView, telling.box_open),
         tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),
         tell("box_close", "host", requests.BoxClose, answers.BoxView, telling.box_close),

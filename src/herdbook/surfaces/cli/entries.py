@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from herdbook.surfaces.cli.terminal import Answer, Terminal, clipped, compact, line, prose
@@ -168,3 +168,18 @@ def nearest(wanted: str, known: Sequence[str], *, count: int = 3) -> list[str]:
     """The known names most like this one."""
     folded = {each.casefold(): each for each in known}
     return [folded[each] for each in difflib.get_close_matches(wanted.casefold(), list(folded), n=count, cutoff=0.5)]
+
+
+def explanations(answer: Answer, entries: Iterable[Answer]) -> Iterator[str]:
+    """Which score and rank every leg gave each entry, where that was asked for; legs that are missing, with the reason."""
+    told = [entry for entry in entries if entry.get("explain")]
+    if not told:
+        return
+    ranking = answer.get("ranking") or {}
+    yield f"ordered by {line(ranking.get('rule', ''))}: score, then each leg's score and rank"
+    for entry in told:
+        why = entry["explain"]
+        legs = [f"{line(name)} {leg['score']:.3f} #{leg['rank'] or '-'}" for name, leg in why["legs"].items()]
+        yield f"  {line(entry.get('key', ''))} {why['score']:.4f}: {', '.join(legs)}"
+    for name, reason in (ranking.get("left_out") or {}).items():
+        yield f"  left out: {line(name)}, since {line(reason)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from herdbook.surfaces.cli.entries import explanations
 from herdbook.surfaces.cli.inputs import text_of
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.parser import whole_number
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("entity", metavar="ENTITY", help="a path such as acme/checkout/tests")
     parser.add_argument("--task", metavar="TEXT", help="what is to be done: it narrows what is told; - or @file reads it")
     parser.add_argument("--tokens", metavar="N", type=whole_number, help="the budget of the briefing (2000)")
+    parser.add_argument("--explain", action="store_true", help="say of each entry which score and rank every leg gives it")
     parser.add_argument("--names", action="store_true", help="also name what was left out, and why")
 
 
@@ -36,9 +38,16 @@ def run(invocation: Invocation) -> int:
         task=task,
         tokens=args.tokens,
         names=args.names or None,
+        explain=args.explain or None,
         session=belongs.session if belongs else None,
     )
-    return invocation.show_of_run(answer, briefing(answer), belongs)
+    return invocation.show_of_run(answer, [*briefing(answer), *explanations(answer, shown(answer))], belongs)
+
+
+def shown(answer: Answer) -> list[Answer]:
+    """All entries in the order of the text."""
+    found = [entry for block in ("dead_ends", "contested", "entries") for entry in answer.get(block) or []]
+    return sorted(found, key=lambda entry: int(entry.get("rank", 0)))
 
 
 def briefing(answer: Answer) -> list[str]:

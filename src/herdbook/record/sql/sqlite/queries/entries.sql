@@ -67,7 +67,8 @@ WHERE e.tenant = :tenant AND e.path = :path AND e.key = :key;
 -- name: heads
 -- All entries of some paths (ids as a JSON list): cost follows the entity, not the record. CROSS JOIN keeps the list outermost.
 -- Only what decides an entry's place: a thousand rows are read for forty that are shown, and every column counts.
-SELECT e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at
+SELECT e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
+       c.held, c.failed
 FROM json_each(:paths) j
 CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value
 CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;

@@ -70,3 +70,11 @@ ON CONFLICT (tenant, path, type) DO UPDATE SET factor = excluded.factor;
 -- name: drop_multiplier
 -- Back to the nearest path above that has one.
 DELETE FROM multiplier WHERE tenant = :tenant AND path = :path AND type = :type;
+
+-- name: insert_ranker
+-- Once an id; an artefact is never changed.
+INSERT INTO ranker (tenant, id, artefact, identity, at, seal) VALUES (:tenant, :ranker, :artefact, :identity, :at, :seal);
+
+-- name: ranker
+-- One artefact, with what its seal covers.
+SELECT id, artefact, identity, at, seal FROM ranker WHERE tenant = :tenant AND id = :ranker;

@@ -1,4 +1,4 @@
-"""Verbs for what is learnt from the record: what may be tuned at a path, and what was shown with what came of it."""
+"""What the verbs of learning do."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from herdbook.fastloop import features
 from herdbook.record import exposures as shown
 from herdbook.record import tuning as tunables
 from herdbook.record.store.protocol import Work
-from herdbook.service import requests
 from herdbook.service.asking import settled
 from herdbook.service.callers import Caller
+from herdbook.service.learning import requests
 from herdbook.service.telling import stamped, with_request_id
 
 if TYPE_CHECKING:

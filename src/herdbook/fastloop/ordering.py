@@ -1,0 +1,143 @@
+"""One question over judged candidates: its legs are measured, and the rule of the path makes one order of them.
+
+Briefings and searches go through here, on either engine. Legs that could not be measured are named with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
+from typing import Any, Final
+
+from herdbook.fastloop.candidates import FADING, HEAD, ORDER, UNITS, VERSION, VERSION_ID, Row, Scale
+from herdbook.fastloop.features import FORM, freshness_of, numbers_of
+from herdbook.fastloop.ranking import Legs, Scorer, blended, fused, learned_of, leg_lists, weigh
+from herdbook.fastloop.scope import StatsCache
+from herdbook.fastloop.sources import Semantics
+from herdbook.record.trust import evidence
+from herdbook.record.tunables import NO_RANKER, Tuning
+
+NO_EMBEDDER: Final = "no embedder is installed: pip install 'herdbook[embed]'"
+DIGITS: Final = 6
+Scorers = Callable[[int, str], Scorer | str]  # by tenant and id; a text says why there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What is about the question, with scores in place, and how that came about."""
+
+    rows: list[Row]
+    legs: Legs
+    matched: bool  # False: nothing touches the question
+    policy: str
+    asked: str
+    now: int
+    scale: Scale
+    tuning: Tuning
+
+    def numbers(self, row: Row) -> tuple[float, ...]:
+        weight = self.tuning.keyword_weight
+        return numbers_of(row, asked=self.asked, now=self.now, scale=self.scale, legs=self.legs, keyword_weight=weight)
+
+    def said(self) -> dict[str, Any]:
+        """What the answer says of it."""
+        legs = [name for name in ("semantic", "keyword", "learned") if getattr(self.legs, name)]
+        return {"rule": self.policy.partition("/")[0], "legs": legs, "left_out": self.legs.left_out}
+
+
+@dataclass(slots=True)
+class Orderer:
+    """Puts candidates in order, with the caches that takes."""
+
+    cache: StatsCache = field(default_factory=StatsCache)
+    semantics: Semantics | None = None
+    scorers: Scorers | None = None
+
+    def order(
+        self,
+        tenant: int,
+        rows: Sequence[Row],
+        question: str,
+        *,
+        asked: str,
+        now: int,
+        scale: Scale,
+        tuning: Tuning,
+        standing_stays: bool,
+    ) -> Ordered:
+        """The candidates of one question, or all of them where nothing is asked, or nothing touches what is asked."""
+        legs = self.measured(tenant, rows, question) if question and rows else Legs()
+        found, matched = list(rows), True
+        if tuning.fusion == "rrf":
+            found = fused(rows, legs, tuning)
+        elif legs.keyword or legs.semantic:
+            relevances = [legs.relevance(row[VERSION_ID], tuning.keyword_weight) for row in rows]
+            matched = any(relevances)
+            if matched:
+                found = weigh(rows, relevances, standing_stays=standing_stays)
+        else:
+            matched = not question
+        policy = tuning.fusion
+        ordered = Ordered(found, legs, matched, f"{policy}/{FORM}", asked, now, scale, tuning)
+        return ordered if tuning.ranker == NO_RANKER else self.learnt(tenant, ordered)
+
+    def measured(self, tenant: int, rows: Sequence[Row], question: str) -> Legs:
+        versions = [row[VERSION] for row in rows]
+        scores = self.cache.rank(tenant, question, versions)
+        legs = Legs(keyword={version.id: score for version, score in zip(versions, scores, strict=True) if score > 0.0})
+        found = NO_EMBEDDER if self.semantics is None else self.semantics.cosines(tenant, question, versions)
+        if isinstance(found, str):
+            legs.left_out["semantic"] = found
+        else:
+            legs.semantic = found
+        return legs
+
+    def learnt(self, tenant: int, ordered: Ordered) -> Ordered:
+        """With what the path's ranker says."""
+        tuning, legs = ordered.tuning, ordered.legs
+        scorer = "there is none" if self.scorers is None else self.scorers(tenant, tuning.ranker)
+        if isinstance(scorer, str):
+            legs.left_out["learned"] = f"ranker {tuning.ranker}: {scorer}"
+            return ordered
+        legs.learned = learned_of(ordered.rows, scorer, ordered.numbers)
+        if tuning.fusion == "rrf":
+            rows = fused(ordered.rows, legs, tuning)
+        else:
+            rows = blended(ordered.rows, legs.learned, tuning.ranker_weight)
+        policy = f"{tuning.fusion}+{tuning.ranker}/{FORM}"
+        return Ordered(rows, legs, ordered.matched, policy, ordered.asked, ordered.now, ordered.scale, tuning)
+
+
+def explained(ordered: Ordered, shown: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """For each of these versions its score, and the score and rank that each leg gives it among all candidates."""
+    lists = leg_lists(ordered.rows, ordered.legs)
+    values: dict[str, Callable[[Row], float]] = {
+        "semantic": lambda row: ordered.legs.semantic.get(row[VERSION_ID], 0.0),
+        "keyword": lambda row: ordered.legs.keyword.get(row[VERSION_ID], 0.0),
+        "temporal": partial(freshness_of, scale=ordered.scale, now=ordered.now),
+        "confidence": lambda row: -row[FADING],
+        "evidence": partial(evidence_of, scale=ordered.scale),
+        "learned": lambda row: ordered.legs.learned.get(row[VERSION_ID], 0.0),
+    }
+    by_evidence = sorted(ordered.rows, key=lambda row: (-values["evidence"](row), row[ORDER]))
+    lists["evidence"] = list(map(itemgetter(VERSION_ID), by_evidence))
+    ranks = {name: {version_id: rank for rank, version_id in enumerate(listed, start=1)} for name, listed in lists.items()}
+    wanted = set(shown)
+    return {
+        row[VERSION_ID]: {
+            "score": round(-row[ORDER] / UNITS, DIGITS),
+            "legs": {
+                name: {"score": round(values[name](row), DIGITS), "rank": found.get(row[VERSION_ID])}
+                for name, found in ranks.items()
+            },
+        }
+        for row in ordered.rows
+        if row[VERSION_ID] in wanted
+    }
+
+
+def evidence_of(row: Row, scale: Scale) -> float:
+    held, failed = row[HEAD][9:11]
+    return evidence(held, failed, scale.bases.get(row[VERSION].path, 0.5))
