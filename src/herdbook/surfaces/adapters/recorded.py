@@ -1,0 +1,148 @@
+"""A model client that writes down what it is asked and what it answers, so that the run can be learned from.
+
+    with recorded(OpenAI(), run) as client:
+        client.chat.completions.create(...)       # as before
+
+It wraps a client of the `openai` or `anthropic` libraries, synchronous or not, streamed or not. Each message, the tools and each
+tool call with its result are told to the run once, in order, without what looks like a secret; the client that was handed in
+stays as it was. Answers pass untouched, and a record that is away fails no call: what could not be told is counted in `untold`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from herdbook.base.redaction import redacted
+from herdbook.client import HerdbookError
+from herdbook.surfaces.adapters import wire_anthropic, wire_openai
+from herdbook.surfaces.adapters.wire import Answer, Call, Turn, parsed
+
+if TYPE_CHECKING:
+    from herdbook.client import Client
+
+TOOLS: Final = "tools"  # the context that holds the tools' schemas
+
+
+class Recorder:
+    """What of a conversation was told already, and the calls whose results have not come yet."""
+
+    def __init__(self, run: Client) -> None:
+        self.run = run
+        self.told: list[Turn] = []
+        self.open: dict[str, Call] = {}
+        self.tools: str | None = None
+        self.untold = 0
+
+    def asked(self, turns: Sequence[Turn], tools: Sequence[Mapping[str, Any]]) -> None:
+        """A request is about to be sent. Only what is new since the last one is told: clients send the whole conversation."""
+        schemas = json.dumps(list(tools), sort_keys=True) if tools else None
+        if schemas is not None and schemas != self.tools:
+            self.tools = schemas
+            self.tell(self.run.context, TOOLS, schemas)
+        grown = list(turns[: len(self.told)]) == self.told
+        before = set(self.told)  # a conversation that was shortened is not told again
+        for turn in turns[len(self.told) :] if grown else [turn for turn in turns if turn not in before]:
+            self.turn(turn)
+        self.told = list(turns)
+
+    def turn(self, turn: Turn) -> None:
+        if turn.answers is not None and turn.answers in self.open:
+            self.finish(self.open.pop(turn.answers), turn.text)
+        elif turn.text and turn.role != "assistant":  # what the model said was told when it said it
+            self.tell(self.run.context, turn.role if turn.answers is None else "tool", redacted(turn.text).text)
+
+    def answered(self, answer: Answer) -> None:
+        """The model's answer: what it said is told at once, what it called with the tool's result."""
+        if answer.text:
+            self.tell(self.run.context, "assistant", redacted(answer.text).text)
+        self.open |= {call.ident: call for call in answer.calls}
+
+    def finish(self, call: Call, result: str | None) -> None:
+        """A call with what it gave back. Arguments are looked through as one text: a name beside a value makes it a secret."""
+        args = call.args if isinstance(call.args, dict) else {"value": call.args}
+        said = parsed(redacted(json.dumps(args, ensure_ascii=False)).text)
+        self.tell(self.run.action, call.name, said, None if result is None else redacted(result).text)
+
+    def close(self) -> None:
+        """Calls whose results never came are told without."""
+        while self.open:
+            self.finish(self.open.pop(next(iter(self.open))), None)
+
+    def tell(self, verb: Callable[..., Any], *args: Any) -> None:
+        try:
+            verb(*args)
+        except HerdbookError:
+            self.untold += 1
+
+
+@contextmanager
+def recorded(client: Any, run: Client) -> Iterator[Any]:
+    """The same client, told to `run` as it is used. Raises TypeError for a client of another library."""
+    wire = next((each for each in (wire_openai, wire_anthropic) if each.fits(client)), None)
+    if wire is None:
+        raise TypeError(f"{type(client).__name__} is not a client of openai or anthropic: record its calls with run.action()")
+    copy = client.copy()
+    recorder = Recorder(run)
+    resource = wire.resource(copy)
+    resource.create = recording(resource.create, recorder, wire)
+    copy.herdbook = recorder
+    try:
+        yield copy
+    finally:
+        recorder.close()
+
+
+def recording(create: Callable[..., Any], recorder: Recorder, wire: Any) -> Callable[..., Any]:
+    """`create`, with each request and answer told."""
+
+    def told(*args: Any, **request: Any) -> Any:
+        recorder.asked(*wire.request(request))
+        answer = create(*args, **request)
+        return later(answer) if inspect.isawaitable(answer) else kept(answer)
+
+    async def later(waiting: Any) -> Any:
+        return kept(await waiting)
+
+    def kept(answer: Any) -> Any:
+        if hasattr(answer, "__iter__") and not hasattr(answer, "model_dump"):
+            return Streamed(answer, recorder, wire.Collector())
+        if hasattr(answer, "__aiter__"):
+            return Streamed(answer, recorder, wire.Collector())
+        recorder.answered(wire.answer(answer))
+        return answer
+
+    return told
+
+
+class Streamed:
+    """A stream that passes every chunk on as it comes, and tells the answer when the last one has."""
+
+    def __init__(self, stream: Any, recorder: Recorder, collector: Any) -> None:
+        self.stream = stream
+        self.recorder = recorder
+        self.collector = collector
+
+    def __iter__(self) -> Iterator[Any]:
+        for chunk in self.stream:
+            self.collector.add(chunk)
+            yield chunk
+        self.recorder.answered(self.collector.answer())
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for chunk in self.stream:
+            self.collector.add(chunk)
+            yield chunk
+        self.recorder.answered(self.collector.answer())
+
+    def __enter__(self) -> Streamed:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.stream.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
