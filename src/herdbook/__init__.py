@@ -18,7 +18,8 @@ URLS = ("http://", "https://", "unix:")
 
 
 def open(where: str | PathLike[str] | None = None, *, key: str | None = None, **client: Any) -> Client:
-    """A client over the record at `where`: a file, an http(s) or unix: address, or by default what the settings say.
+    """A client over the record at `where`: a file, a postgresql:// database, an http(s) or unix: address,
+    or by default what the settings say.
 
     `agent`, `task`, `entity`, `session` and `timeout_seconds` go to the Client. Raises HerdbookError.
     """

@@ -92,7 +92,7 @@ def test_without_isolation_it_says_what_is_missing(tmp_path: Path, monkeypatch: 
     with pytest.raises(CannotIsolate, match="Fix: "):
         demo(tmp_path / "home")
     with wired(tmp_path / "home") as wiring:
-        assert not wiring.settings.record.exists()
+        assert not Path(str(wiring.settings.record)).exists()
 
 
 FORGER = """

@@ -97,4 +97,4 @@ def test_a_directory_without_tests_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=r"test\*\.py"):
         demo(tmp_path / "home", "--provider", UNSAFE, "--suite", str(tmp_path))
     with wired(tmp_path / "home") as wiring:
-        assert not wiring.settings.record.exists()
+        assert not Path(str(wiring.settings.record)).exists()

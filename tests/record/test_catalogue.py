@@ -158,3 +158,39 @@ def test_the_detector_sees_a_key_without_tenant() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE t (tenant INTEGER, x INTEGER UNIQUE, PRIMARY KEY (tenant, x)) STRICT")
         assert {("x",), ("tenant", "x")} == set(keys(connection, "t"))
+
+
+# What only one engine asks, each with its reason.
+SQLITE_ONLY = {"insert_read": "the journal is folded row by row"}
+POSTGRES_ONLY = {  # a server has many tenants, writers and logins
+    "note_reads", "fold_reads", "open_turn", "take_turn", "schema_there", "migrations", "about",
+}  # fmt: skip
+
+
+def test_both_engines_have_every_migration_and_query() -> None:
+    """What was built on one engine would be missing on the other, and nobody told before somebody's server is."""
+    sqlite, postgres = (load_migrations(engine) for engine in ("sqlite", "postgres"))
+    assert [(number, name) for number, name, _ in sqlite] == [(number, name) for number, name, _ in postgres]
+    asked = {engine: set(load_queries(engine)) for engine in ("sqlite", "postgres")}
+    assert set(SQLITE_ONLY) == asked["sqlite"] - asked["postgres"]
+    assert POSTGRES_ONLY == asked["postgres"] - asked["sqlite"]
+
+
+def test_both_engines_have_the_same_columns() -> None:
+    """A row would mean something else on the other engine."""
+    found = {}
+    for engine in ("sqlite", "postgres"):
+        text = "\n".join(sql for _, _, sql in load_migrations(engine))
+        made = re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", text, re.MULTILINE | re.DOTALL)
+        columns = {name: set(re.findall(r"^  ([a-z_]+) ", body, re.MULTILINE)) for name, body in made}
+        for table, column in re.findall(r"^ALTER TABLE (\w+) ADD COLUMN (\w+)", text, re.MULTILINE):
+            columns[table].add(column)
+        found[engine] = columns
+    assert {"noted", "text_token"} == set(found["postgres"]) - set(found["sqlite"])
+    assert set() == set(found["sqlite"]) - set(found["postgres"])
+    more = {name: found["postgres"][name] - columns for name, columns in found["sqlite"].items()}
+    assert {"tenant": {"folded", "keys_given"}, "revision": {"arrived"}, "text_entry": {"tokens"}} == {
+        k: v for k, v in more.items() if v
+    }
+    less = {name: columns - found["postgres"][name] for name, columns in found["sqlite"].items()}
+    assert {"text_entry": {"id"}} == {name: columns for name, columns in less.items() if columns}

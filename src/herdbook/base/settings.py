@@ -23,6 +23,24 @@ NO: Final = frozenset({"", "0", "false", "no", "off"})
 URL_SCHEMES: Final = ("http://", "https://", "unix:")
 
 
+DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The address of a record in PostgreSQL. It may hold a password, so it is shown without."""
+
+    url: str = field(repr=False)
+
+    def __str__(self) -> str:
+        scheme, _, rest = self.url.partition("://")
+        login, at, place = rest.partition("?")[0].rpartition("@")
+        return f"{scheme}://{login.partition(':')[0]}{at}{place}"
+
+
+Place = Path | Database
+
+
 class InvalidSetting(InvalidRequest):
     """A setting has a value herdbook cannot use: correct it in the environment or in settings.toml."""
 
@@ -51,7 +69,12 @@ class Shown:
 
 SETTINGS: Final = (
     Setting("home", "HERDBOOK_HOME", "~/.local/share/herdbook", "The directory of the record, its seal key and settings.toml."),
-    Setting("record", "HERDBOOK_RECORD", "HERDBOOK_HOME/record.db", "The file of the local record; a URL goes before it."),
+    Setting(
+        "record",
+        "HERDBOOK_RECORD",
+        "HERDBOOK_HOME/record.db",
+        "The record: a file, or a PostgreSQL database as postgresql://USER@HOST/NAME; a URL goes before it.",
+    ),
     Setting(
         "seal_key_file",
         "HERDBOOK_SEAL_KEY_FILE",
@@ -97,7 +120,7 @@ class Settings:
     """All settings of this process. Iterating gives each one as it may be shown."""
 
     home: Path
-    record: Path
+    record: Place
     seal_key_file: Path
     gateway_key_file: Path
     url: str | None = None
@@ -126,6 +149,11 @@ class Settings:
     def gateway(self) -> Path:
         """Where the gateway keeps its connections and its audit."""
         return self.home / "gateway"
+
+    @property
+    def record_file(self) -> Path | None:
+        """The record's file, where it is one."""
+        return self.record if isinstance(self.record, Path) else None
 
     def __iter__(self) -> Iterator[Shown]:
         for each in SETTINGS:
@@ -209,6 +237,15 @@ def absolute(value: Any) -> Path:
         raise ValueError("begins with ~, but there is no home directory: write the path out") from problem
 
 
+def place(value: Any) -> Place:
+    """Where a record is."""
+    if not isinstance(value, str) or not value.startswith(DATABASE_SCHEMES):
+        return absolute(value)
+    if value in DATABASE_SCHEMES or not value.isprintable():
+        raise ValueError("must be the path of a file, or an address such as postgresql://herdbook@db.example/herdbook")
+    return Database(value)
+
+
 def address(value: Any) -> str:
     if not isinstance(value, str) or not value.startswith(URL_SCHEMES) or value in URL_SCHEMES or not value.isprintable():
         raise ValueError("must be an address such as http://127.0.0.1:8765 or unix:/run/herdbook.sock")
@@ -251,7 +288,7 @@ def switch(value: Any) -> bool:
 
 PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "home": absolute,
-    "record": absolute,
+    "record": place,
     "seal_key_file": absolute,
     "gateway_key_file": absolute,
     "url": address,

@@ -14,11 +14,12 @@ from typing import Any, Self, cast
 from herdbook.base import box_token, limits, text
 from herdbook.base.errors import HerdbookError, NotFound, SealBroken, SealKeyMissing, SealKeyWrong
 from herdbook.base.reach import EVERYTHING, Reach
+from herdbook.base.settings import Place
 from herdbook.record import keyfile, seals, trust
 from herdbook.record.cache import BoundedCache
 from herdbook.record.seals import Part
+from herdbook.record.store.opening import open_store
 from herdbook.record.store.protocol import Exposure, Reader, Row, Serving, Store, Transaction
-from herdbook.record.store.sqlite import SqliteStore
 from herdbook.record.tunables import DEFAULT, Tuning, in_force, line_of
 from herdbook.record.types import Head, HeadRow, Served, Session, Shown, Version
 
@@ -72,10 +73,15 @@ class Record:
 
     @classmethod
     def open(
-        cls, path: Path, *, key_file: Path, synchronous: str = "FULL", value_bytes_max: int = limits.VALUE_BYTES_MAX
+        cls,
+        where: Place,
+        *,
+        key_file: Path,
+        synchronous: str = "FULL",
+        value_bytes_max: int = limits.VALUE_BYTES_MAX,
     ) -> Self:
-        """Open or create the record in one SQLite file. A new record gets a new key; an old one is never given another."""
-        store = SqliteStore(path, synchronous=synchronous)
+        """Open a record: a file, made on first use, or a database. A new one gets a new key, an old one never another."""
+        store = open_store(where, synchronous=synchronous)
         try:
             has_key = store.row("meta", {"name": "seal_check"})  # asked first: whoever made it had made the key file before
             key = keyfile.load(key_file)
@@ -250,7 +256,7 @@ class Record:
         names = ("paths", "entries", "versions", "sessions", "reads", "outcomes", "causes", "open_boxes")
         counts = self.store.row("counts", {"tenant": tenant})
         triggers = {row[0] for row in self.store.rows("triggers", {})}
-        sealed = self.store.row("any_sealed", {})
+        sealed = self.store.row("any_sealed", {"tenant": tenant})
         return {
             "schema": self.store.schema,
             "record": self.store.facts(),
@@ -281,23 +287,21 @@ class Record:
     def text_behind(self, tenant: int, limit: int) -> list[int]:
         """Current versions that unscoped search has not indexed yet, oldest first; moves past what is not this tenant's."""
         row = self.store.row("meta", {"name": f"text_index:{tenant}"})
-        rows = self.store.rows("versions_after", {"after": int(row[0]) if row else 0, "limit": limit})
+        rows = self.store.rows("versions_after", {"tenant": tenant, "after": int(row[0]) if row else 0, "limit": limit})
         mine = {entry: version for version, whose, entry in rows if whose == tenant}
         if rows and not mine:
-            self.store.write(lambda tx: self._text_seen(tx, tenant, rows[-1][0]), wait_seconds=INDEX_WAIT_SECONDS)
+            self.store.write(lambda tx: self._text_seen(tx, tenant, rows[-1][0]), tenant=tenant, wait_seconds=INDEX_WAIT_SECONDS)
             return self.text_behind(tenant, limit)
         return list(mine.values())
 
     def text_add(self, tenant: int, rows: Sequence[tuple[int, str]]) -> None:
         """Index these versions' tokens in place of their entries' older text."""
-        self.store.write(lambda tx: self._text_add(tx, tenant, dict(rows)), wait_seconds=INDEX_WAIT_SECONDS)
+        self.store.write(lambda tx: self._text_add(tx, tenant, dict(rows)), tenant=tenant, wait_seconds=INDEX_WAIT_SECONDS)
 
     def text_match(self, tenant: int, tokens: Sequence[str], limit: int) -> list[int]:
         """Versions whose indexed text holds any of these tokens, best first by the engine's own rank."""
-        words = " OR ".join('"' + token.replace('"', '""') + '"' for token in tokens)
-        return (
-            [row[0] for row in self.store.rows("match_text", {"tenant": tenant, "match": words, "limit": limit})] if words else []
-        )
+        asked = {"tenant": tenant, "tokens": json.dumps(list(tokens)), "limit": limit}
+        return [row[0] for row in self.store.rows("match_text", asked)] if tokens else []
 
     def _text_add(self, tx: Transaction, tenant: int, tokens: dict[int, str]) -> None:
         versions = tx.rows("versions", {"tenant": tenant, "versions": json.dumps(list(tokens))})
@@ -305,8 +309,8 @@ class Record:
             number, entry = row[0], row[1]
             found = tx.row("insert_text_entry", {"tenant": tenant, "entry": entry, "version": number})
             assert found is not None
-            tx.run("delete_text", {"id": found[0]})
-            tx.run("insert_text", {"id": found[0], "tokens": tokens[number]})
+            tx.run("delete_text", {"tenant": tenant, "id": found[0]})
+            tx.run("insert_text", {"tenant": tenant, "id": found[0], "tokens": tokens[number]})
         if tokens:
             self._text_seen(tx, tenant, max(tokens))
 
@@ -395,10 +399,10 @@ def check_key(store: Store, key: bytes | None) -> None:
     if key is None:
         return
     check = seals.seal(key, SEAL_CHECK).hex()
-    row = store.row("meta", {"name": "seal_check"})
-    if row is None:
-        store.write(lambda tx: tx.run("set_meta", {"name": "seal_check", "value": check}))
-    elif row[0] != check:
+    first = {"name": "seal_check", "value": check}
+    if store.row("meta", {"name": "seal_check"}) is None:
+        store.write(lambda tx: tx.run("set_meta_once", first))
+    if store.row("meta", {"name": "seal_check"}) != (check,):  # asked again: of two processes with two keys one was first
         raise SealKeyWrong
 
 

@@ -154,7 +154,7 @@ def page_start(cursor: str) -> list[str]:
 def trace(service: Service, caller: Caller, request: requests.Trace) -> dict[str, Any]:
     """The sealed record of a run, the reads that were still in the journal included."""
     ref = text.identifier(request.ref, what="ref")
-    return settled(service, lambda reader: postmortem.trace(service.record, reader, caller.stamp, ref))
+    return settled(service, caller, lambda reader: postmortem.trace(service.record, reader, caller.stamp, ref))
 
 
 def runs(service: Service, caller: Caller, request: requests.Runs) -> dict[str, Any]:
@@ -166,20 +166,20 @@ def runs(service: Service, caller: Caller, request: requests.Runs) -> dict[str, 
         "snapshot": service.record.store.next_id() if request.snapshot is None else int(request.snapshot),
         "until": service.clock.now() if request.until is None else entries.moment(request.until),
     }
-    return settled(service, lambda reader: bulk.page(service.record, reader, caller.tenant, fields))
+    return settled(service, caller, lambda reader: bulk.page(service.record, reader, caller.tenant, fields))
 
 
 def why(service: Service, caller: Caller, request: requests.Why) -> dict[str, Any]:
     """Every move of trust of an entry, with its outcome and who read it."""
     path, key = text.entity_path(request.entity), text.key(request.key)
-    return settled(service, lambda reader: postmortem.why(service.record, reader, caller.tenant, path, key))
+    return settled(service, caller, lambda reader: postmortem.why(service.record, reader, caller.tenant, path, key))
 
 
-def settled(service: Service, work: Callable[[Reader], dict[str, Any]]) -> dict[str, Any]:
+def settled(service: Service, caller: Caller, work: Callable[[Reader], dict[str, Any]]) -> dict[str, Any]:
     """Ask once the journal is folded in; on a full disk without that, since a postmortem is what people want then."""
     with suppress(DiskFull):
-        service.record.store.write(lambda tx: None)
-    return service.record.store.look(work)
+        service.record.store.write(lambda tx: None, tenant=caller.tenant)
+    return service.record.store.look(work, tenant=caller.tenant)
 
 
 def box_list(service: Service, caller: Caller, request: requests.BoxList) -> dict[str, Any]:

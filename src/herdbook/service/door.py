@@ -20,13 +20,13 @@ from herdbook.fastloop.ordering import Orderer
 from herdbook.fastloop.search import Searcher
 from herdbook.record.cache import BoundedCache
 from herdbook.record.record import Record
-from herdbook.record.store.protocol import Work
+from herdbook.record.store.protocol import Planned
 from herdbook.service import reaching
 from herdbook.service.callers import Caller
 from herdbook.service.learning.scorers import Scorers
 from herdbook.service.verbs import VERBS, Verb
 
-Plan = Work
+Plan = Planned
 VIEWS_MAX = 1_000
 
 
@@ -45,15 +45,14 @@ class Service:
         found = self.allowed(caller, verb)
         request = parsed(found, fields, lax=lax)
         done = self.acted(caller, found, request)
-        answer: dict[str, Any] = self.record.store.write(done) if found.tells else done
+        answer: dict[str, Any] = self.record.store.write(done, tenant=caller.tenant) if found.tells else done
         return answer
 
     def plan(self, caller: Caller, verb: str, fields: Mapping[str, Any]) -> Plan:
         """Check a telling verb and give the work that `commit` will do: how a server batches what arrives together."""
         found = self.allowed(caller, verb)
         assert found.tells, f"{verb} only asks: perform it"
-        plan: Plan = self.acted(caller, found, parsed(found, fields, lax=False))
-        return plan
+        return Planned(caller.tenant, self.acted(caller, found, parsed(found, fields, lax=False)))
 
     def acted(self, caller: Caller, verb: Verb, request: Any) -> Any:
         """What a verb answers or plans, over the record as the caller's key sees it."""

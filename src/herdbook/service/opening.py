@@ -9,17 +9,19 @@ from pathlib import Path
 
 from herdbook.base.clock import Clock, SystemClock
 from herdbook.base.errors import HerdbookError
-from herdbook.base.settings import Settings
+from herdbook.base.settings import DATABASE_SCHEMES, Database, Place, Settings
 from herdbook.record.record import Record
 from herdbook.service.callers import local_caller
 from herdbook.service.door import Service
 from herdbook.service.local import LocalTransport, for_clients
 
 
-def open_service(settings: Settings, *, record: str | PathLike[str] | None = None, clock: Clock | None = None) -> Service:
-    """The service over the record file of these settings, or over another file. Made on first use."""
+def open_service(
+    settings: Settings, *, record: str | PathLike[str] | Database | None = None, clock: Clock | None = None
+) -> Service:
+    """The service over the record of these settings, or over another file or database. A file is made on first use."""
     opened = Record.open(
-        Path(record or settings.record),
+        settings.record if record is None else located(record),
         key_file=settings.seal_key_file,
         synchronous=settings.synchronous,
         value_bytes_max=settings.value_bytes_max,
@@ -27,8 +29,16 @@ def open_service(settings: Settings, *, record: str | PathLike[str] | None = Non
     return Service(opened, clock or SystemClock())
 
 
+def located(record: str | PathLike[str] | Database) -> Place:
+    """A file, unless it is the address of a database."""
+    if isinstance(record, Database):
+        return record
+    where = os.fspath(record)
+    return Database(where) if where.startswith(DATABASE_SCHEMES) else Path(where)
+
+
 def open_local(
-    record: str | PathLike[str], settings: Settings, *, channel: str = "python", clock: Clock | None = None
+    record: str | PathLike[str] | Database, settings: Settings, *, channel: str = "python", clock: Clock | None = None
 ) -> LocalTransport:
     """A transport for a client in this process: whoever can open the file is its operator."""
     try:

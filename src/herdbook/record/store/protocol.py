@@ -7,11 +7,13 @@ noted without waiting for a disk or a lock and are durable with the next acknowl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 Row = tuple[Any, ...]
 Params = Mapping[str, Any] | Sequence[Any]
 T = TypeVar("T")
+SERVER = 0  # the tenant that is none: it sees which tenants there are, and nothing of theirs
 
 
 class Exposure(NamedTuple):
@@ -45,7 +47,7 @@ class Serving(NamedTuple):
 
 
 class Reader(Protocol):
-    """Asks by query name."""
+    """Asks by query name. A query about a tenant's rows names the tenant among its parameters, and sees no other's."""
 
     def rows(self, query: str, params: Params) -> list[Row]:
         """All rows."""
@@ -57,7 +59,7 @@ class Reader(Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """One durable unit of work, alone on the record."""
+    """One durable unit of work. No other writes for its tenant meanwhile, so what it has looked up stays as it was."""
 
     def run(self, query: str, params: Params) -> None:
         """Change something."""
@@ -71,8 +73,19 @@ class Transaction(Reader, Protocol):
         """A fresh row id."""
         ...
 
+    def acting_for(self, tenant: int) -> AbstractContextManager[Transaction]:
+        """The same transaction with another tenant's rows before it: what the operator of a server does, and nobody else."""
+        ...
+
 
 Work = Callable[[Transaction], Any]
+
+
+class Planned(NamedTuple):
+    """Work for a transaction, and the tenant whose rows it may see and write."""
+
+    tenant: int
+    work: Work
 
 
 class Store(Reader, Protocol):
@@ -81,16 +94,16 @@ class Store(Reader, Protocol):
     engine: str
     schema: int
 
-    def write(self, work: Callable[[Transaction], T], *, wait_seconds: float | None = None) -> T:
-        """Run `work` in a durable transaction; raises what it raises, with nothing stored. Waits its turn, or raises Busy after
-        so long."""
+    def write(self, work: Callable[[Transaction], T], *, tenant: int | None = None, wait_seconds: float | None = None) -> T:
+        """Run `work` in a durable transaction of one tenant, or of none for facts about the record itself; raises what it raises,
+        with nothing stored. Waits its turn, or raises Busy after so long. An engine may run it again after a lost connection."""
         ...
 
-    def write_batch(self, works: Sequence[Work]) -> list[Any]:
-        """Run these in one durable transaction, each undone alone if it fails: results, or the HerdbookError, in order."""
+    def write_batch(self, plans: Sequence[Planned]) -> list[Any]:
+        """Run these durably together, each undone alone if it fails: results, or the HerdbookError, in order."""
         ...
 
-    def look(self, work: Callable[[Reader], T]) -> T:
+    def look(self, work: Callable[[Reader], T], *, tenant: int) -> T:
         """Read several things of one committed state, without what waits to be folded: it needs neither a turn nor a disk."""
         ...
 

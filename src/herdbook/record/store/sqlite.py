@@ -30,7 +30,7 @@ from herdbook.base.errors import (
 )
 from herdbook.base.ids import RowIds
 from herdbook.record.store.journal import ReadsJournal
-from herdbook.record.store.protocol import Exposure, Params, Reader, Row, Serving, Work
+from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Row, Serving, Work
 from herdbook.record.store.queries import load_migrations, load_queries
 
 T = TypeVar("T")
@@ -99,6 +99,11 @@ class Connection:
         except REFUSED as problem:
             raise translated(problem) from problem
 
+    @contextmanager
+    def acting_for(self, tenant: int) -> Iterator[Connection]:
+        """One file is one trust domain: every query names its tenant, and that is all there is."""
+        yield self
+
     def __del__(self) -> None:
         with suppress(AttributeError):  # it was never opened
             self.raw.close()
@@ -146,7 +151,7 @@ class SqliteStore:
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         return self._reader().kept_rows(query, params)
 
-    def write(self, work: Callable[[Connection], T], *, wait_seconds: float | None = None) -> T:
+    def write(self, work: Callable[[Connection], T], *, tenant: int | None = None, wait_seconds: float | None = None) -> T:
         if wait_seconds is None:
             return self._durably(work)
         if not self._turn.acquire(timeout=wait_seconds):
@@ -156,11 +161,11 @@ class SqliteStore:
         finally:
             self._turn.release()
 
-    def write_batch(self, works: Sequence[Work]) -> list[Any]:
+    def write_batch(self, plans: Sequence[Planned]) -> list[Any]:
         try:
-            return self._durably(lambda tx: [attempt(tx, work) for work in works])
+            return self._durably(lambda tx: [attempt(tx, plan.work) for plan in plans])
         except HerdbookError as problem:  # begin or commit failed: nothing of the batch is stored
-            return [problem] * len(works)
+            return [problem] * len(plans)
 
     def note_reads(self, exposures: Sequence[Exposure], serving: Serving | None = None) -> None:
         try:
@@ -168,7 +173,7 @@ class SqliteStore:
         except OSError as problem:
             raise DiskFull("the read could not be noted, since the disk under the record is full") from problem
 
-    def look(self, work: Callable[[Reader], T]) -> T:
+    def look(self, work: Callable[[Reader], T], *, tenant: int | None = None) -> T:
         reader = self._reader()
         try:
             if reader.raw.in_transaction:  # the last look could not even be ended

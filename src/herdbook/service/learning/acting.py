@@ -37,7 +37,9 @@ def exposures(service: Service, caller: Caller, request: requests.Exposures) -> 
     """Runs that ended in an outcome, with all they were shown or had withheld."""
     under = "" if request.entity is None else text.entity_path(request.entity)
     after = page_start(request.after)
-    found = settled(service, lambda reader: shown.resolved(reader, caller.tenant, under=under, after=after, limit=request.limit))
+    found = settled(
+        service, caller, lambda reader: shown.resolved(reader, caller.tenant, under=under, after=after, limit=request.limit)
+    )
     return {"forms": {features.FORM: list(features.NAMES)}, **found}
 
 

@@ -27,7 +27,7 @@ def prove(service: Service, caller: Caller, request: requests.Prove) -> dict[str
 def learnt_from(service: Service, caller: Caller, entity: str | None) -> list[Run]:
     """The runs about a path, of one committed state."""
     path, runs_max = place(entity), limits.LEARNT_RUNS_MAX
-    found: list[Run] = settled(service, lambda reader: {"runs": runs_under(reader, caller.tenant, path, runs_max=runs_max)})[
-        "runs"
-    ]
+    found: list[Run] = settled(
+        service, caller, lambda reader: {"runs": runs_under(reader, caller.tenant, path, runs_max=runs_max)}
+    )["runs"]
     return found

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from herdbook.base.errors import NotFound
-from herdbook.base.settings import Settings, absolute, address
+from herdbook.base.settings import Settings, address
+from herdbook.base.settings import place as settings_place
 from herdbook.client import ID_FIELD, new_id
 from herdbook.surfaces.cli.problems import Usage, code_of, refusal
 from herdbook.surfaces.cli.terminal import Answer, Terminal
@@ -91,14 +92,14 @@ class Invocation:
             if not self.record_is_missing():
                 self.door = self.opener(self.settings)
             elif not self.starts and self.record_is_named:
-                raise NotFound(f"there is no record at {shown_path(self.settings.record)}: {how_to_start(self.settings)}")
+                raise NotFound(f"there is no record at {place(self.settings)}: {how_to_start(self.settings)}")
             elif self.starts or begins_a_run:
                 self.door = self.opener(self.settings)
                 if announce:
                     self.announce_new_record()
             else:
                 self.door = self.opener(self.nowhere())
-                self.terminal.remark(f"there is no record yet at {shown_path(self.settings.record)}: herdbook init starts it")
+                self.terminal.remark(f"there is no record yet at {place(self.settings)}: herdbook init starts it")
         return self.door
 
     def nowhere(self) -> Settings:
@@ -120,10 +121,12 @@ class Invocation:
         return self.settings.sources.get("record") is not None
 
     def record_is_missing(self) -> bool:
-        return not self.remote and not self.settings.record.exists()
+        """Whether its file is not there; whether a database has a record in it, only opening it tells."""
+        file = self.settings.record_file
+        return not self.remote and file is not None and not file.exists()
 
     def announce_new_record(self) -> None:
-        self.terminal.remark(f"there was no record at {shown_path(self.settings.record)}: a new, empty one was started")
+        self.terminal.remark(f"there was no record at {place(self.settings)}: a new, empty one was started")
 
     def close(self) -> None:
         if self.door is not None:
@@ -177,7 +180,7 @@ def with_flags(settings: Settings, args: argparse.Namespace) -> Settings:
         if args.url is not None:
             chosen["url"] = address(args.url)
         if args.record is not None:
-            chosen |= {"record": absolute(args.record), "url": None}
+            chosen |= {"record": settings_place(args.record), "url": None}
     except ValueError as problem:
         raise Usage(f"{'--url' if args.url is not None else '--record'} {problem}") from problem
     said = {name: "command line" for name, value in chosen.items() if value is not None}
@@ -210,7 +213,7 @@ def how_to_start(settings: Settings) -> str:
 
 def place(settings: Settings) -> str:
     """Where the record is, for people."""
-    return settings.url or shown_path(settings.record)
+    return settings.url or (shown_path(settings.record_file) if settings.record_file else str(settings.record))
 
 
 def shown_path(path: Path) -> str:

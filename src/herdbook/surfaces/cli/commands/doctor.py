@@ -68,8 +68,8 @@ def findings(invocation: Invocation) -> Iterator[Finding]:
     yield in_force(invocation)
     yield from record(invocation)
     yield clock()
-    if not invocation.remote:
-        yield disk(nearest_existing(invocation.settings.record))
+    if not invocation.remote and invocation.settings.record_file:
+        yield disk(nearest_existing(invocation.settings.record_file))
     if not invocation.args.no_box:
         yield from boxes(invocation)
 
@@ -98,7 +98,7 @@ def in_force(invocation: Invocation) -> Finding:
 def record(invocation: Invocation) -> Iterator[Finding]:
     """Whether the record answers, and what it says about itself."""
     where = place(invocation.settings)
-    if not invocation.remote and not invocation.settings.record.exists():
+    if invocation.record_is_missing():
         yield Finding(ok=False, what=f"record: there is none at {where}", fix="herdbook init, or name another with --record")
         return
     try:
@@ -216,11 +216,11 @@ def rehearse(door: LocalTransport) -> list[Answer]:
     ]
 
     def work(tx: Transaction) -> None:
-        answers = [door.service.plan(door.caller, verb, fields)(tx) for verb, fields in told]
+        answers = [door.service.plan(door.caller, verb, fields).work(tx) for verb, fields in told]
         raise TakenBack(answers[-1]["moved"])
 
     try:
-        door.service.record.store.write(work)
+        door.service.record.store.write(work, tenant=door.caller.tenant)
     except TakenBack as rehearsed:
         return rehearsed.moved
     return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from herdbook.surfaces.cli.invocation import Invocation, shown_path
+from herdbook.surfaces.cli.invocation import Invocation, place, shown_path
 from herdbook.surfaces.cli.problems import Usage
 
 EXAMPLES = """\
@@ -25,7 +25,7 @@ def run(invocation: Invocation) -> int:
     if invocation.remote:
         raise Usage("init starts a record on this machine: give --record PATH instead of --url, or unset HERDBOOK_URL")
     settings = invocation.settings
-    started = not settings.record.exists()
+    started = invocation.record_is_missing()
     invocation.opened(announce=False)
     status = invocation.ask("status")
     answer = {
@@ -36,7 +36,7 @@ def run(invocation: Invocation) -> int:
         "schema": status.get("schema"),
     }
     lines = [
-        f"{'A new record is at' if started else 'There is a record already, left as it is, at'} {shown_path(settings.record)}",
+        f"{'A new record is at' if started else 'There is a record already, left as it is, at'} {place(settings)}",
         where_the_key_is(settings.seal_key_file),
         "",
         "Next:",

@@ -6,6 +6,10 @@ SELECT value FROM meta WHERE name = :name;
 -- Set a small fact about the file.
 INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
+-- name: set_meta_once
+-- The first to say it has said it.
+INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
+
 -- name: counts
 -- How much there is of one tenant's, by whole-table counts: for `status`, not for any path of the record.
 SELECT (SELECT count(*) FROM path WHERE tenant = :tenant), (SELECT count(*) FROM entry WHERE tenant = :tenant),
@@ -42,7 +46,8 @@ INSERT INTO text_index (rowid, tokens) VALUES (:id, :tokens);
 -- name: match_text
 -- Best first; only entries of this tenant, only the version that was indexed.
 SELECT t.version FROM text_index x JOIN text_entry t ON t.id = x.rowid
-WHERE text_index MATCH :match AND t.tenant = :tenant ORDER BY rank LIMIT :limit;
+WHERE text_index MATCH (SELECT group_concat('"' || replace(j.value, '"', '""') || '"', ' OR ') FROM json_each(:tokens) j)
+  AND t.tenant = :tenant ORDER BY rank LIMIT :limit;
 
 -- name: last_version
 -- Ids grow in the order of commits; a clock set back must not break that.

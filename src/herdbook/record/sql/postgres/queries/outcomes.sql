@@ -1,0 +1,156 @@
+-- name: outcome
+-- One outcome by its ref, with what it counts as now.
+SELECT o.id, o.ref, o.session, o.type, o.identity, o.box, o.task_input, o.observed, o.artifacts, o.verified_by, o.at, o.seal,
+       coalesce((SELECT r.type FROM revision r WHERE r.tenant = o.tenant AND r.outcome = o.id ORDER BY r.n DESC LIMIT 1), o.type)
+FROM outcome o WHERE o.tenant = %(tenant)s AND o.ref = %(ref)s;
+
+-- name: outcomes_of_session
+-- A session's outcomes in the order they arrived.
+SELECT o.id, o.ref, o.session, o.type, o.identity, o.box, o.task_input, o.observed, o.artifacts, o.verified_by, o.at, o.seal,
+       coalesce((SELECT r.type FROM revision r WHERE r.tenant = o.tenant AND r.outcome = o.id ORDER BY r.n DESC LIMIT 1), o.type)
+FROM outcome o WHERE o.tenant = %(tenant)s AND o.session = %(session)s ORDER BY o.id;
+
+-- name: insert_outcome
+-- Once a ref; the caller has looked.
+INSERT INTO outcome (tenant, id, ref, session, type, identity, box, task_input, observed, artifacts, verified_by, at, seal)
+VALUES (%(tenant)s, %(outcome)s, %(ref)s, %(session)s, %(type)s, %(identity)s, %(box)s, %(task_input)s, %(observed)s, %(artifacts)s, %(verified_by)s, %(at)s, %(seal)s);
+
+-- name: insert_cause
+-- The trigger moves trust and completes the row. factor NULL: the multiplier of the table, per tenant and nearest path.
+INSERT INTO outcome_cause (tenant, outcome, version, how, factor, credit, result) VALUES (%s, %s, %s, %s, %s, %s, %s);
+
+-- name: moves_of_outcome
+-- What one outcome moved, as it happened.
+SELECT p.path, v.key, v.number, x.before, x.factor, x.after, x.how, x.credit, x.entry, x.claim, x.version, x.result, x.n
+FROM outcome_cause x
+JOIN version v ON v.tenant = x.tenant AND v.id = x.version
+JOIN path p ON p.tenant = x.tenant AND p.id = v.path
+WHERE x.tenant = %(tenant)s AND x.outcome = %(outcome)s ORDER BY p.path, v.key, v.number, x.n;
+
+-- name: multipliers
+-- What a type of outcome does, everywhere and under which paths.
+SELECT path, factor FROM multiplier WHERE tenant = %(tenant)s AND type = %(type)s;
+
+-- name: count_once
+-- An unattested outcome counts in evidence once per identity, entry and day.
+INSERT INTO counted (tenant, entry, identity, day) VALUES (%s, %s, %s, %s);
+
+-- name: counted_already
+-- Which of some entries (ids as a JSON list) have counted today for this identity.
+SELECT c.entry FROM jsonb_array_elements_text(%(entries)s::jsonb) j (value)
+JOIN counted c ON c.tenant = %(tenant)s AND c.entry = j.value::bigint AND c.identity = %(identity)s AND c.day = %(day)s;
+
+-- name: add_base_rate
+-- The entity's own success rate, which evidence is measured against.
+UPDATE path SET outcomes = outcomes + %(outcomes)s, successes = successes + %(successes)s WHERE tenant = %(tenant)s AND id = %(path)s;
+
+-- name: insert_attestation
+-- Appended; the first one that says success gives standing.
+INSERT INTO attestation (tenant, outcome, n, identity, channel, exit_code, result, note, at, seal)
+VALUES (%(tenant)s, %(outcome)s, %(n)s, %(identity)s, %(channel)s, %(exit_code)s, %(result)s, %(note)s, %(at)s, %(seal)s);
+
+-- name: attestations_of
+-- Who vouched for an outcome.
+SELECT n, identity, channel, exit_code, result, note, at, seal FROM attestation WHERE tenant = %(tenant)s AND outcome = %(outcome)s ORDER BY n;
+
+-- name: credit_cause
+-- An attested outcome counts in evidence in full.
+UPDATE outcome_cause SET credit = %(credit)s WHERE tenant = %(tenant)s AND outcome = %(outcome)s AND version = %(version)s AND how = %(how)s;
+
+-- name: credit_claim
+-- The difference that attesting makes to a claim's evidence: sums are added to; what failed lately follows the order of arrival, so
+-- a move that is not the last one asks for the fold.
+UPDATE claim SET held = held + %(held)s, failed = failed + %(failed)s, failed_since = CASE
+  WHEN moves > %(n)s THEN (WITH RECURSIVE f (n, x) AS (
+      SELECT 0::bigint, 0.0::float8 UNION ALL
+      SELECT f.n + 1, CASE c.result WHEN 1 THEN f.x * (1 - c.credit) ELSE f.x + c.credit END FROM f
+      JOIN outcome_cause c ON c.tenant = claim.tenant AND c.entry = claim.entry AND c.claim = claim.digest AND c.n = f.n + 1)
+    SELECT x FROM f ORDER BY n DESC LIMIT 1)
+  WHEN %(held)s > 0 THEN failed_since * (1 - %(held)s) ELSE failed_since + %(failed)s END
+WHERE tenant = %(tenant)s AND path = (SELECT path FROM version WHERE tenant = %(tenant)s AND id = %(version)s)
+  AND entry = (SELECT entry FROM version WHERE tenant = %(tenant)s AND id = %(version)s)
+  AND digest = (SELECT claim FROM version WHERE tenant = %(tenant)s AND id = %(version)s);
+
+-- name: stand
+-- What an attested success gives, or its revision takes away.
+UPDATE claim SET observed = greatest(0, observed + %(observed)s), corroborated = greatest(0, corroborated + %(corroborated)s)
+WHERE tenant = %(tenant)s AND path = (SELECT path FROM version WHERE tenant = %(tenant)s AND id = %(version)s)
+  AND entry = (SELECT entry FROM version WHERE tenant = %(tenant)s AND id = %(version)s)
+  AND digest = (SELECT claim FROM version WHERE tenant = %(tenant)s AND id = %(version)s);
+
+-- name: mark_standing
+-- Remember the newest version whose claim stands, to be served beside an unproven newer one: the newest that states the claim of the
+-- one that earned it.
+UPDATE entry SET standing_version = greatest(coalesce(standing_version, 0), (
+  SELECT max(v.id) FROM version w JOIN version v ON v.tenant = w.tenant AND v.entry = w.entry AND v.claim = w.claim
+  WHERE w.tenant = %(tenant)s AND w.id = %(version)s AND (v.id = w.id OR v.origin IN ('principal', 'operator'))))
+WHERE tenant = %(tenant)s AND path = (SELECT path FROM version WHERE tenant = %(tenant)s AND id = %(version)s)
+  AND key = (SELECT key FROM version WHERE tenant = %(tenant)s AND id = %(version)s);
+
+-- name: clear_standing
+-- A claim that no longer stands is not served as one that does: back to what stood before, never on to what has yet to earn it.
+UPDATE entry SET standing_version = (
+  SELECT max(v.id) FROM version v JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim
+  WHERE v.tenant = entry.tenant AND v.entry = entry.id AND (c.observed > 0 OR c.corroborated > 0)
+    AND (v.id <= entry.standing_version OR v.origin IN ('principal', 'operator')))
+WHERE tenant = %(tenant)s AND path = (SELECT path FROM version WHERE tenant = %(tenant)s AND id = %(version)s)
+  AND key = (SELECT key FROM version WHERE tenant = %(tenant)s AND id = %(version)s);
+
+-- name: next_revision
+-- Numbers within an outcome, under the write lock.
+SELECT 1 + coalesce(max(n), 0) FROM revision WHERE tenant = %(tenant)s AND outcome = %(outcome)s;
+
+-- name: insert_revision
+-- The trigger folds every claim it touches again.
+INSERT INTO revision (tenant, outcome, n, type, why, identity, at, seal)
+VALUES (%(tenant)s, %(outcome)s, %(n)s, %(type)s, %(why)s, %(identity)s, %(at)s, %(seal)s);
+
+-- name: revisions_of
+-- What an outcome was said to have been, in order.
+SELECT n, type, why, identity, at, seal FROM revision WHERE tenant = %(tenant)s AND outcome = %(outcome)s ORDER BY n;
+
+-- name: refolds_of
+-- What one revision moved.
+SELECT DISTINCT f.entry, f.claim, f.before, f.after FROM outcome_cause x
+JOIN refold f ON f.tenant = x.tenant AND f.entry = x.entry AND f.claim = x.claim AND f.outcome = x.outcome AND f.n = %(n)s
+WHERE x.tenant = %(tenant)s AND x.outcome = %(outcome)s ORDER BY f.entry, f.claim;
+
+-- name: claims_of_entry
+-- Every claim an entry ever made.
+SELECT c.digest, c.initial, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.held, c.failed, c.failed_since
+FROM claim c WHERE c.tenant = %(tenant)s AND c.path = %(path)s AND c.entry = %(entry)s;
+
+-- name: moves_of_claim
+-- Every move of a claim with its outcome and the run it came from.
+SELECT x.n, o.at, o.ref, o.type, x.how, x.before, x.factor, x.after, v.number, s.agent, s.box, s.id, o.identity, x.credit, x.result,
+       (EXISTS (SELECT 1 FROM attestation a WHERE a.tenant = o.tenant AND a.outcome = o.id AND a.result = 'success'))::int,
+       (SELECT min(r.at) FROM read r WHERE r.tenant = x.tenant AND r.session = o.session AND r.version = x.version AND r.served = 1),
+       coalesce((SELECT r.type FROM revision r WHERE r.tenant = o.tenant AND r.outcome = o.id ORDER BY r.n DESC LIMIT 1), o.type)
+FROM outcome_cause x
+JOIN outcome o ON o.tenant = x.tenant AND o.id = x.outcome
+JOIN session s ON s.tenant = o.tenant AND s.id = o.session
+JOIN version v ON v.tenant = x.tenant AND v.id = x.version
+WHERE x.tenant = %(tenant)s AND x.entry = %(entry)s AND x.claim = %(claim)s AND x.n IS NOT NULL ORDER BY x.n;
+
+-- name: refolds_of_claim
+-- The moves that revisions made.
+SELECT r.at, o.ref, r.type, f.before, f.after, r.why, r.identity, r.n, f.moves FROM refold f
+JOIN revision r ON r.tenant = f.tenant AND r.outcome = f.outcome AND r.n = f.n
+JOIN outcome o ON o.tenant = f.tenant AND o.id = f.outcome
+WHERE f.tenant = %(tenant)s AND f.entry = %(entry)s AND f.claim = %(claim)s ORDER BY r.arrived;
+
+-- name: last_trace
+-- The link to chain to.
+SELECT n, seal, event FROM trace WHERE tenant = %(tenant)s AND session = %(session)s ORDER BY n DESC LIMIT 1;
+
+-- name: insert_trace
+-- A link of the session's sealed chain.
+INSERT INTO trace (tenant, session, n, event, digest, seal, at) VALUES (%(tenant)s, %(session)s, %(n)s, %(event)s, %(digest)s, %(seal)s, %(at)s);
+
+-- name: traces_of
+-- The chain, to be checked on read.
+SELECT n, event, digest, seal, at FROM trace WHERE tenant = %(tenant)s AND session = %(session)s ORDER BY n;
+
+-- name: numbers_of
+-- The numbers of given versions (ids as a JSON list).
+SELECT v.id, v.number FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value) JOIN version v ON v.id = j.value::bigint AND v.tenant = %(tenant)s;

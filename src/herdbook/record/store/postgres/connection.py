@@ -1,0 +1,104 @@
+"""A transaction that is called by query name. What is told is sent ahead, what is asked is waited for.
+
+The driver's pipeline makes one round trip of everything told since the last question. So what is refused may show only at
+the next question or at the end: `failed` says that the transaction is lost, `changed` that there is something to undo.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.types.numeric import Int8Dumper
+
+from herdbook.record.store.postgres.refusals import REFUSED, translated
+from herdbook.record.store.protocol import Params, Row
+from herdbook.record.store.queries import load_queries
+
+QUERIES = load_queries("postgres")
+Raw = psycopg.Connection[tuple[Any, ...]]
+
+
+class NumberDumper(Dumper):
+    """A truth value is 0 or 1 here, as in the other engine."""
+
+    oid = Int8Dumper.oid
+
+    def dump(self, obj: Any) -> bytes:
+        return b"1" if obj else b"0"
+
+
+class Transaction:
+    """One transaction of one tenant, as the record's own code sees it."""
+
+    def __init__(self, raw: Raw, tenant: int | None, next_id: Callable[[], int]) -> None:
+        self._execute = raw.execute
+        self.raw = raw
+        self.tenant = tenant
+        self.next_id = next_id
+        self.changed = False
+        self.failed = False
+
+    def rows(self, query: str, params: Params) -> list[Row]:
+        try:
+            return self._execute(QUERIES[query], params).fetchall()
+        except REFUSED as problem:
+            self.failed = True
+            raise translated(problem) from problem
+
+    def row(self, query: str, params: Params) -> Row | None:
+        found = self.rows(query, params)
+        return found[0] if found else None
+
+    def run(self, query: str, params: Params) -> None:
+        self.changed = True
+        try:
+            self._execute(QUERIES[query], params)
+        except REFUSED as problem:
+            self.failed = True
+            raise translated(problem) from problem
+
+    def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
+        for row in rows:
+            self.run(query, row)
+
+    @contextmanager
+    def acting_for(self, tenant: int) -> Iterator[Transaction]:
+        before, self.tenant = self.tenant, tenant
+        self.rows("open_turn", {"tenant": tenant})
+        try:
+            yield self
+        finally:
+            self.tenant = before
+            if not self.failed:
+                self.rows("open_turn", {"tenant": before})
+
+
+# Every query walks indexes in the order in which it is written, whatever the planner thinks of tables that were still small,
+# and is planned once. A plan that begins at the wrong end would be kept by a session that lives for months.
+PLANNING = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "join_collapse_limit": "1",
+    "jit": "off",
+}
+
+
+def prepare(raw: Raw, *, role: str, timeouts: dict[str, int]) -> None:
+    """What every new connection is told: less rights than its login may have, and never to wait for ever."""
+    raw.autocommit = True
+    raw.adapters.register_dumper(int, Int8Dumper)  # else each size of number would be another statement to prepare
+    raw.adapters.register_dumper(bool, NumberDumper)
+    settings = {
+        "search_path": "herdbook, pg_temp",
+        **PLANNING,
+        **{name: f"{ms}ms" for name, ms in timeouts.items()},
+        "role": role,
+    }
+    raw.execute("SELECT set_config(name, value, false) FROM jsonb_each_text(%s::jsonb) s (name, value)", (json.dumps(settings),))
