@@ -175,10 +175,16 @@ def limits_table() -> str:
     return table(("limit", "value", ""), rows)
 
 
-def metrics_table() -> str:
+def metrics_text() -> str:
+    """What the servers expose, before anything was asked of them."""
+    from herdbook.gateway.metrics import GatewayMetrics
     from herdbook.surfaces.rest.metrics import Metrics
 
-    text = Metrics().text(waiting=0)
+    return Metrics().text(waiting=0) + GatewayMetrics().text(under_way=0)
+
+
+def metrics_table() -> str:
+    text = metrics_text()
     kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE))
     rows = [(f"`{name}`", kinds[name], meaning) for name, meaning in re.findall(r"^# HELP (\w+) (.+)$", text, re.MULTILINE)]
     return table(("metric", "kind", "meaning"), rows)

@@ -21,7 +21,6 @@ from herdbook.service.opening import open_service
 from herdbook.service.verbs import VERBS
 from herdbook.surfaces.mcp.tools import offered
 from herdbook.surfaces.rest import auth
-from herdbook.surfaces.rest.metrics import Metrics
 from tests.docs import pages
 from tests.tidy import tree
 
@@ -80,7 +79,7 @@ def test_every_setting_has_a_row_and_every_row_a_setting() -> None:
 
 def test_every_metric_has_a_row_and_every_row_a_metric() -> None:
     """A figure nobody explains would be graphed and misread."""
-    exposed = set(re.findall(r"^# TYPE (\w+) ", Metrics().text(waiting=0), re.MULTILINE))
+    exposed = set(re.findall(r"^# TYPE (\w+) ", generate.metrics_text(), re.MULTILINE))
     documented = set(re.findall(r"\| `(\w+)` \|", pages.text_of("docs/reference/metrics.md")))
     assert documented == exposed
     assert "herdbook_requests_total" in exposed

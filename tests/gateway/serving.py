@@ -14,7 +14,6 @@ from herdbook.base.http_edge import Edge
 from herdbook.base.http_serve import LoopThread, bind_tcp
 from herdbook.gateway.app import GatewayApp
 from herdbook.gateway.audit import Audit, lines
-from herdbook.gateway.catalogue import Catalogue
 from herdbook.gateway.identity import LiveBoxes
 from herdbook.gateway.keeping import Gatekeeper
 from herdbook.gateway.opening import LIMITS, audit_folder, open_vault
@@ -63,7 +62,7 @@ class World:
 
     def open_app(self, call: Any) -> GatewayApp:
         log = Audit(audit_folder(self.settings), self.clock)
-        return GatewayApp(Catalogue(open_vault(self.settings)), log, LiveBoxes(call, self.clock), upstream=self.pools)
+        return GatewayApp(open_vault(self.settings), log, LiveBoxes(call, self.clock), upstream=self.pools)
 
     def close(self) -> None:
         self.sockets.close()

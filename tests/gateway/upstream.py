@@ -97,7 +97,7 @@ class Upstream:
                 path = asked.target.partition("?")[0]
                 await self.answers.get(path, plain)(asked, writer)
                 await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()

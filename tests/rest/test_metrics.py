@@ -8,8 +8,9 @@ import re
 
 import pytest
 
+from herdbook.base.exposition import SECONDS, Histogram
 from herdbook.service.door import Service
-from herdbook.surfaces.rest.metrics import NAMES, SECONDS, Histogram, Metrics
+from herdbook.surfaces.rest.metrics import NAMES, Metrics
 from tests.rest.serving import ENTRY, Server, serving
 
 SAMPLE = re.compile(r"^([a-z_]+)(?:\{([^{}]*)\})? (-?[0-9.]+(?:e[-+]?\d+)?)$")

@@ -9,35 +9,43 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from hmac import compare_digest
 from typing import Any, Final, cast
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from herdbook.base import limits
-from herdbook.base.errors import Busy, HerdbookError, NotFound
+from herdbook.base.errors import Busy, HerdbookError, NotFound, Unauthorized
 from herdbook.base.http_edge import Internal, MethodNotAllowed
 from herdbook.base.ids import new_name
 from herdbook.gateway import policy, proxy
 from herdbook.gateway.audit import Audit
 from herdbook.gateway.catalogue import Catalogue, Ready
+from herdbook.gateway.credentials.minting import Tools
 from herdbook.gateway.headers import framing
-from herdbook.gateway.identity import Door, Identity, LiveBoxes, PassDoor, SocketDoor
+from herdbook.gateway.identity import Door, Identity, LiveBoxes, PassDoor, SocketDoor, digest_of, shown
+from herdbook.gateway.metrics import GatewayMetrics
 from herdbook.gateway.paths import canonical
 from herdbook.gateway.upstream import Upstream
+from herdbook.gateway.vault import Vault
 
 LOG = logging.getLogger("herdbook.gateway")
 PREFIX: Final = b"/v1/gateway"
+CLAIM: Final = b"/boxes/"
 DOOR: Final = "gateway_door"  # what a listener's state has its door under
+METRICS_KEY: Final = "gateway_metrics_key"
 
 
 class GatewayApp:
     """The ASGI application over one vault. It lives on one event loop."""
 
-    def __init__(self, catalogue: Catalogue, audit: Audit, boxes: LiveBoxes, *, upstream: Upstream | None = None) -> None:
-        self.catalogue, self.audit, self.boxes = catalogue, audit, boxes
+    def __init__(self, vault: Vault, audit: Audit, boxes: LiveBoxes, *, upstream: Upstream | None = None) -> None:
+        self.audit, self.boxes = audit, boxes
         self.upstream = upstream or Upstream()
+        self.catalogue = Catalogue(vault, Tools(self.upstream.ask, boxes.verb, boxes.clock))
         self.under_way: Counter[str] = Counter()
+        self.metrics = GatewayMetrics()
 
     async def close(self) -> None:
         await self.upstream.close()
@@ -48,9 +56,9 @@ class GatewayApp:
         """What the listener on a box's own socket has to carry."""
         return {DOOR: SocketDoor(box, self.boxes)}
 
-    def open_state(self) -> dict[str, Any]:
-        """What a listener that anybody may reach has to carry."""
-        return {DOOR: PassDoor(self.boxes)}
+    def open_state(self, *, key: str | None = None, connector: str | None = None) -> dict[str, Any]:
+        """What a listener that anybody may reach has to carry. Without a key nobody sees the metrics."""
+        return {DOOR: PassDoor(self.boxes, digest_of(connector)), METRICS_KEY: digest_of(key)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = Call(self, scope, receive, send)
@@ -82,15 +90,19 @@ class Call:
         if raw == b"/healthz":
             await self.answer(200, {"alive": True})
             return
+        if raw == b"/metrics":
+            await self.show_metrics()
+            return
+        claimed, raw = claim(raw)
         name, rest = split(raw)
-        identity = await cast(Door, self.scope["state"][DOOR]).admit(self.scope["headers"])
+        identity = await cast(Door, self.scope["state"][DOOR]).admit(self.scope["headers"], claimed)
         self.about = {"box": identity.box, "label": identity.label, "via": identity.via}
         if name is not None:
             await self.forward(identity, name, rest, method)
         elif method != "GET":
             raise MethodNotAllowed("this address takes GET: it lists what this box may call")
         else:
-            await self.answer(200, {"connections": [shown(each) for each in self.granted(identity)]})
+            await self.answer(200, {"connections": [described(each) for each in self.granted(identity)]})
 
     async def forward(self, identity: Identity, name: str, rest: bytes, method: str) -> None:
         ready = self.reachable(identity, name)
@@ -103,7 +115,7 @@ class Call:
         headers = list(self.scope["headers"])
         body = proxy.Body(self.receive, expected=bool(framing(headers)))
         self.relay = proxy.Relay(
-            ready, method, path, self.scope["query_string"], headers, body, self.send, self.id,
+            ready, identity.box, method, path, self.scope["query_string"], headers, body, self.send, self.id,
             still_open=lambda: self.is_open(identity, name),
         )  # fmt: skip
         if self.app.under_way[identity.box] >= limits.GATEWAY_CALLS_MAX:
@@ -139,28 +151,42 @@ class Call:
         found = [self.app.catalogue.get(name) for name in self.app.catalogue.names() if identity.covers(name)]
         return [each for each in found if each.connection.granted(box=identity.box, label=identity.label)]
 
+    async def show_metrics(self) -> None:
+        """For whoever shows the server's key: a box must not learn what others call."""
+        wanted, given = self.scope["state"].get(METRICS_KEY), shown(self.scope["headers"])
+        if wanted is None or given is None or not compare_digest(digest_of(given) or b"", wanted):
+            raise Unauthorized("the metrics need the server's key: set HERDBOOK_KEY where it is served and where it is asked")
+        text = self.app.metrics.text(under_way=self.app.under_way.total()).encode()
+        await self.answer(200, text, kind=b"text/plain; version=0.0.4; charset=utf-8")
+
     def end(self, event: str, **more: Any) -> None:
-        relay = self.relay
+        relay, seconds = self.relay, time.perf_counter() - self.started
         if relay is not None:
+            self.app.metrics.ended(
+                self.about["connection"], relay.status, seconds=seconds, sent=relay.body.size, received=relay.bytes_out,
+                redacted=relay.redacted,
+            )  # fmt: skip
             more |= {"status": relay.status or None, "bytes_in": relay.body.size, "bytes_out": relay.bytes_out}
             more |= {"redacted": relay.redacted} if relay.redacted else {}
-        milliseconds = round((time.perf_counter() - self.started) * 1000, 1)
-        self.app.audit.write(event, self.id, **self.about, **more, milliseconds=milliseconds)
+        self.app.audit.write(event, self.id, **self.about, **more, milliseconds=round(seconds * 1000, 1))
 
     async def refuse(self, error: HerdbookError) -> None:
         if self.relay is not None and self.relay.status:
             LOG.warning("%s was cut: %s", self.id, error.code)
             return
+        self.app.metrics.refused[error.code] += 1
         try:
             self.end("refused", code=error.code, answer=error.status)
         except HerdbookError as unwritten:
             error = unwritten
         await self.answer(error.status, error.as_dict(), refused=error)
 
-    async def answer(self, status: int, body: dict[str, Any], *, refused: HerdbookError | None = None) -> None:
-        data = msgspec.json.encode(body)
+    async def answer(
+        self, status: int, body: Any, *, refused: HerdbookError | None = None, kind: bytes = b"application/json"
+    ) -> None:
+        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         headers = [
-            (b"content-type", b"application/json"), (b"content-length", str(len(data)).encode()), (b"cache-control", b"no-store"),
+            (b"content-type", kind), (b"content-length", str(len(data)).encode()), (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"), (b"x-herdbook-call", self.id.encode()),
         ]  # fmt: skip
         if refused is not None:
@@ -168,6 +194,14 @@ class Call:
             headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else data})
+
+
+def claim(raw: bytes) -> tuple[str | None, bytes]:
+    """The box that an address claims to be, as `/boxes/BOX` before the rest, and the rest."""
+    if not raw.startswith(CLAIM):
+        return None, raw
+    box, slash, rest = raw[len(CLAIM) :].partition(b"/")
+    return canonical(b"/" + box).text[1:], slash + rest
 
 
 def split(raw: bytes) -> tuple[str | None, bytes]:
@@ -180,7 +214,7 @@ def split(raw: bytes) -> tuple[str | None, bytes]:
     return name.decode("latin-1"), b"/" + rest
 
 
-def shown(ready: Ready) -> dict[str, Any]:
+def described(ready: Ready) -> dict[str, Any]:
     """What a box may know of a connection it was granted."""
     connection = ready.connection
     rules = [str(each) for each in connection.rules]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from herdbook.gateway import credentials
 from herdbook.gateway.connections import Connection, Target, target
 from herdbook.gateway.credentials import Credential
+from herdbook.gateway.credentials.minting import Tools
 from herdbook.gateway.vault import Stamp, Vault
 
 
@@ -22,8 +23,8 @@ class Ready:
 class Catalogue:
     """The vault as the proxy sees it."""
 
-    def __init__(self, vault: Vault) -> None:
-        self.vault = vault
+    def __init__(self, vault: Vault, tools: Tools) -> None:
+        self.vault, self.tools = vault, tools
         self.opened: dict[str, tuple[Stamp, Ready]] = {}
 
     def names(self) -> list[str]:
@@ -34,8 +35,11 @@ class Catalogue:
         stamp = self.vault.stamp(name)
         known = self.opened.get(name)
         if known is None or known[0] != stamp:
-            kept = self.vault.get(name)
-            made = credentials.credential(kept.connection.credential, kept.secret)
-            known = (stamp, Ready(kept.connection, target(kept.connection.base, reach=kept.connection.reaches), made))
-            self.opened[name] = known
+            known = self.opened[name] = (stamp, self.ready(name))
         return known[1]
+
+    def ready(self, name: str) -> Ready:
+        kept = self.vault.get(name)
+        made, reach = kept.connection, kept.connection.reaches
+        credential = credentials.credential(made.credential, kept.secret, base=made.base, reach=reach, tools=self.tools)
+        return Ready(made, target(made.base, reach=reach), credential)

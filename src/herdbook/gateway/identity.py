@@ -1,8 +1,8 @@
 """Who calls: each listener has a door, and a door turns a request into a box whose row in the record is live, or refuses.
 
 A box's own socket says which box it is, and the box holds nothing. A box that no socket tells apart shows a pass, which the
-record checks. The record is asked again after a second, so a destroyed box is refused within one; where it cannot be asked,
-nobody is let in.
+record checks. Boxes whose provider has a gateway of its own come through that one, with its one key. The record is asked again
+after a second, so a destroyed box is refused within one; where it cannot be asked, nobody is let in.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
 from typing import Any, Final, Literal, Protocol
 
+from herdbook.base import limits
 from herdbook.base.clock import Clock
 from herdbook.base.errors import Unauthorized
 from herdbook.base.reach import ANY
 
 ROW_SECONDS: Final = 1
 ROWS_MAX: Final = 10_000
+ASSERTING: Final = frozenset({"sprites"})  # providers whose gateway lets nothing but their boxes in
 Headers = Sequence[tuple[bytes, bytes]]
 Row = Mapping[str, Any]
 Call = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a client's `call`: a verb and its fields
@@ -40,8 +44,8 @@ class Identity:
 class Door(Protocol):
     """What a listener asks of those who come by it."""
 
-    async def admit(self, headers: Headers) -> Identity:
-        """The box that calls. Raises Unauthorized, or Unavailable where that cannot be told."""
+    async def admit(self, headers: Headers, claimed: str | None) -> Identity:
+        """The box that calls, where the address may claim one. Raises Unauthorized, or Unavailable where it cannot be told."""
         ...
 
 
@@ -66,11 +70,14 @@ class LiveBoxes:
         asked_at, answer = self.told.get((verb, value), (None, {}))
         now = self.clock.now()
         if asked_at is None or not asked_at <= now < asked_at + ROW_SECONDS * 1_000_000:
-            answer = await asyncio.get_running_loop().run_in_executor(self.asker, self.call, verb, {field: value})
+            answer = await self.verb(verb, {field: value})
             if len(self.told) >= ROWS_MAX:
                 self.told.clear()
             self.told[verb, value] = (now, answer)
         return answer
+
+    async def verb(self, verb: str, fields: dict[str, Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self.asker, self.call, verb, fields)
 
     def close(self) -> None:
         self.asker.shutdown()
@@ -83,9 +90,9 @@ class SocketDoor:
     box: str
     boxes: LiveBoxes
 
-    async def admit(self, headers: Headers) -> Identity:
+    async def admit(self, headers: Headers, claimed: str | None) -> Identity:
         row = await self.boxes.row(self.box)
-        if row is None:
+        if row is None or claimed is not None:
             raise Unauthorized("this box is closed in the record, or its lease ran out: it may call nothing any more")
         return Identity(self.box, str(row["label"]), "socket")
 
@@ -95,10 +102,13 @@ class PassDoor:
     """Whoever shows the pass of a box that lives: `Authorization: Bearer hbx_...`. It goes no further than here."""
 
     boxes: LiveBoxes
+    connector: bytes | None = None  # the digest of the key that a provider's own gateway shows for its boxes
 
-    async def admit(self, headers: Headers) -> Identity:
+    async def admit(self, headers: Headers, claimed: str | None) -> Identity:
         token = shown(headers)
-        if token is None:
+        if token is not None and self.connector and compare_digest(digest_of(token) or b"", self.connector):
+            return await self.asserted(claimed)
+        if token is None or claimed is not None:
             raise Unauthorized("only a box may call the gateway: call from inside one, by its socket or with its pass")
         said = await self.boxes.checked(token)
         row = await self.boxes.row(str(said["box"])) if said["valid"] else None
@@ -106,6 +116,19 @@ class PassDoor:
             raise Unauthorized(str(said["why"] or "the box of this pass is gone: ask its host for a new box"))
         allowed = frozenset(said["connections"])
         return Identity(str(said["box"]), str(row["label"]), "token", None if ANY in allowed else allowed)
+
+    async def asserted(self, claimed: str | None) -> Identity:
+        """The provider has checked that one of its boxes calls; which, the box says itself, and that is written down."""
+        row = await self.boxes.row(claimed) if claimed and len(claimed) <= limits.ID_CHARS_MAX else None
+        if row is None or row["provider"] not in ASSERTING:
+            raise Unauthorized(
+                "say which box calls, by /boxes/BOX before the address: one that lives at the connector's provider"
+            )
+        return Identity(str(row["box"]), str(row["label"]), "asserted")
+
+
+def digest_of(key: str | None) -> bytes | None:
+    return None if key is None else sha256(key.encode()).digest()
 
 
 def shown(headers: Headers) -> str | None:

@@ -11,7 +11,6 @@ from herdbook.base.http_edge import EdgeLimits
 from herdbook.base.settings import Settings
 from herdbook.gateway.app import GatewayApp
 from herdbook.gateway.audit import Audit
-from herdbook.gateway.catalogue import Catalogue
 from herdbook.gateway.identity import Call, LiveBoxes
 from herdbook.gateway.keeper import FileKeeper
 from herdbook.gateway.vault import Vault
@@ -31,4 +30,4 @@ def open_vault(settings: Settings) -> Vault:
 def open_app(settings: Settings, call: Call, *, clock: Clock | None = None) -> GatewayApp:
     """`call` asks the record as one who may see its boxes."""
     source = clock or SystemClock()
-    return GatewayApp(Catalogue(open_vault(settings)), Audit(audit_folder(settings), source), LiveBoxes(call, source))
+    return GatewayApp(open_vault(settings), Audit(audit_folder(settings), source), LiveBoxes(call, source))

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
 from urllib.parse import unquote_plus
 
 import httpcore2
@@ -24,13 +23,9 @@ from herdbook.gateway.catalogue import Ready
 from herdbook.gateway.credentials.attached import Attached
 from herdbook.gateway.paths import CanonicalPath
 from herdbook.gateway.redaction import Redactor
-from herdbook.gateway.upstream import Upstream
+from herdbook.gateway.upstream import FAILURES, Upstream
 
 logging.getLogger("httpcore2").setLevel(logging.WARNING)  # at `debug` it writes the headers of answers
-
-FAILURES: Final = (
-    httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.UnsupportedProtocol,
-)  # fmt: skip
 
 
 class UpstreamFailed(Unavailable):
@@ -98,6 +93,7 @@ class Relay:
     """One call on its way. `status`, and the bytes both ways, are for the audit."""
 
     ready: Ready
+    box: str
     method: str
     path: CanonicalPath
     query: bytes
@@ -112,7 +108,7 @@ class Relay:
 
     async def run(self, upstream: Upstream) -> None:
         """Raises what is to be answered instead, ClientGone, or BrokenOff when an answer had begun."""
-        attached = await self.ready.credential.attach()
+        attached = await self.ready.credential.attach(self.box)
         request = self.request(attached)
         try:
             async with upstream.answer(request, reach=self.ready.connection.reaches) as response:
@@ -143,6 +139,8 @@ class Relay:
         head = [(name, redact.whole(value)) for name, value in kept]
         self.redacted += sum(value != clean for (_, value), (_, clean) in zip(kept, head, strict=True))
         self.status = response.status
+        if response.status == 401:
+            self.ready.credential.refused()
         ours = (b"x-herdbook-call", self.call.encode())
         await self.send({"type": "http.response.start", "status": response.status, "headers": [*head, ours]})
         stream = redact.stream()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
+from urllib.parse import urlsplit
 
 import httpcore2
 
 from herdbook.base import limits
+from herdbook.gateway.credentials.minting import ANSWER_BYTES_MAX, MintFailed
 from herdbook.gateway.egress import GuardedBackend, Reach, Resolve, look_up
 
 TIMEOUTS: Final = {
@@ -19,6 +21,10 @@ TIMEOUTS: Final = {
 }
 CONNECTIONS_MAX: Final = 200
 IDLE_SECONDS: Final = 30.0  # less than most services keep an idle connection, so that ours is rarely the one found closed
+
+FAILURES: Final = (
+    httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.UnsupportedProtocol,
+)  # fmt: skip
 
 
 class Upstream:
@@ -48,6 +54,25 @@ class Upstream:
         finally:
             await response.aclose()
 
+    async def ask(self, method: str, url: str, *, headers: dict[str, str], body: bytes, reach: Reach) -> tuple[int, bytes]:
+        """One small request of the gateway's own. Raises MintFailed if nobody answers it, or not in a few words."""
+        sent = [("host", host_of(url)), ("accept-encoding", "identity"), ("content-length", str(len(body))), *headers.items()]
+        request = httpcore2.Request(method, url, headers=sent, content=body)
+        data = b""
+        try:
+            async with self.answer(request, reach=reach) as response:
+                async for chunk in response.aiter_stream():
+                    data += chunk
+                    if len(data) > ANSWER_BYTES_MAX:
+                        raise MintFailed(f"{host_of(url)} answered more than a token: check the connection's credential")
+                return response.status, data
+        except FAILURES as problem:
+            raise MintFailed(f"{host_of(url)} cannot be asked for a token: try again later") from problem
+
     async def close(self) -> None:
         for pool in self.pools.values():
             await pool.aclose()
+
+
+def host_of(url: str) -> str:
+    return urlsplit(url).netloc

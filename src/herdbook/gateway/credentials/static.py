@@ -106,5 +106,8 @@ class Static:
 
     attached: Attached
 
-    async def attach(self) -> Attached:
+    async def attach(self, box: str) -> Attached:
         return self.attached
+
+    def refused(self) -> None:
+        """There is no other to try."""

@@ -34,7 +34,7 @@ rotate puts a new secret in place of the old one, revoke removes it; both hold f
 
 ACTS: Final = ("serve", "add", "ls", "rules", "grant", "withdraw", "rotate", "revoke", "rm", "audit")
 HOST, PORT = "127.0.0.1", 8766
-ADDING: Final = ("to", "bearer", "header", "before", "basic", "query", "path", "private", "secret_file")
+CONNECTOR_KEY_CHARS_MIN: Final = 32
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +52,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument("--basic", metavar="USER", help="send it as this user's password")
     kind.add_argument("--query", metavar="NAME", help="send it as this parameter of the address")
     kind.add_argument("--path", action="store_true", help="the secret is a path, as in a chat's webhook")
+    kind.add_argument("--github-app", metavar="APP", help="mint installation tokens; the secret is the app's private key")
+    kind.add_argument("--gcp", metavar="ACCOUNT", help="mint tokens that only read, of this service account")
+    kind.add_argument("--box-pass", action="store_true", help="the service is the record: send it a pass of the calling box")
+    adding.add_argument("--installation", metavar="N", type=whole_number, help="with --github-app: where it is installed")
+    adding.add_argument(
+        "--repository", metavar="NAME", action="append", help="with --github-app: one it is for, without its owner"
+    )
+    adding.add_argument("--permission", metavar="NAME:LEVEL", action="append", help="with --github-app: such as contents:read")
+    adding.add_argument("--scope", metavar="URL", action="append", help="with --gcp: a scope that only reads")
+    adding.add_argument(
+        "--gcp-key",
+        action="store_true",
+        help="with --gcp: the secret is the key of the account that asks",
+    )
     adding.add_argument("--before", metavar="TEXT", help="with --header: what stands before the secret, such as 'token '")
     adding.add_argument("--private", action="store_true", help="the service is on this machine or a private network")
     parser.add_argument(
@@ -69,6 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--host", default=HOST, help=f"the address to listen on (default {HOST})")
     where.add_argument("--port", type=int, default=PORT, help=f"the port to listen on (default {PORT}; 0 takes a free one)")
     where.add_argument("--unix", metavar="PATH", help="listen on a unix socket instead")
+    where.add_argument(
+        "--connector-key-file", type=Path, metavar="PATH", help="the key that a provider's own gateway shows for its boxes"
+    )
     where.add_argument("--log-level", choices=("error", "warning", "info", "debug"), default="warning", help="what to say aloud")
 
 
@@ -98,14 +115,29 @@ def served(invocation: Invocation) -> int:
     door = invocation.opened()
     sock = bind_unix(args.unix) if args.unix else bind_tcp(args.host, args.port)
     app = open_app(invocation.settings, door.call)
+    state = app.open_state(key=invocation.settings.key, connector=connector_key(args.connector_key_file))
 
     def ready() -> None:
         url = url_of(sock)
         invocation.show({"url": url}, [f"the gateway is on {url}"])
         sys.stdout.flush()
 
-    serve(Edge(app, limits=LIMITS), sock, state=app.open_state(), on_ready=ready, on_stop=app.close)
+    serve(Edge(app, limits=LIMITS), sock, state=state, on_ready=ready, on_stop=app.close)
     return 0
+
+
+def connector_key(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        key = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise Usage(f"the connector's key cannot be read ({problem}): check --connector-key-file") from problem
+    if len(key) < CONNECTOR_KEY_CHARS_MIN or not key.isprintable() or " " in key:
+        raise Usage(
+            f"a connector's key is {CONNECTOR_KEY_CHARS_MIN} or more printable characters: head -c 32 /dev/urandom | base64"
+        )
+    return key
 
 
 def added(invocation: Invocation, keeper: Gatekeeper) -> int:
@@ -129,11 +161,22 @@ def kind_of(args: argparse.Namespace) -> dict[str, Any]:
         return {"type": "basic", "user": args.basic}
     if args.query is not None:
         return {"type": "query", "name": args.query}
+    if args.github_app is not None:
+        permissions = dict(each.partition(":")[::2] for each in args.permission or [])
+        said = {"installation": args.installation or 0, "repositories": args.repository or [], "permissions": permissions}
+        return {"type": "github-app", "app": args.github_app, **said}
+    if args.gcp is not None:
+        scopes = {"scopes": args.scope} if args.scope else {}
+        return {"type": "gcp", "account": args.gcp, "source": "key" if args.gcp_key else "metadata", **scopes}
+    if args.box_pass:
+        return {"type": "box-pass"}
     return {"type": "path" if args.path else "bearer"}
 
 
 def secret_of(args: argparse.Namespace) -> str:
     """From a file, or from standard input. At a terminal it is not shown while it is typed."""
+    if args.box_pass or (args.gcp is not None and not args.gcp_key):
+        return ""
     try:
         if args.secret_file is not None:
             data = args.secret_file.read_bytes()
