@@ -11,7 +11,10 @@ import pytest
 from herdbook.boxes.bubblewrap import Bubblewrap
 from herdbook.boxes.containers import Containers
 from herdbook.boxes.engine import Engine
+from herdbook.boxes.sprites import Sprites
 from tests.boxes import engines
+from tests.boxes.sprites_server import TOKEN, SpritesServer
+from tests.boxes.sprites_server import sprites as served
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +62,17 @@ def podman(podman_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CONTAINER_HOST", f"unix://{podman_engine.socket}")
     monkeypatch.setenv("HERDBOOK_BOX_IMAGE", engines.IMAGE)
     return Containers(tmp_path / "podman", name="podman")
+
+
+@pytest.fixture(scope="session")
+def sprites_served(bubblewrap_works: None) -> Iterator[SpritesServer]:
+    with served() as server:
+        yield server
+
+
+@pytest.fixture
+def sprites(sprites_served: SpritesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sprites:
+    monkeypatch.setenv("HERDBOOK_SPRITES_URL", sprites_served.url)
+    monkeypatch.setenv("HERDBOOK_SPRITES_CONNECTOR_ID", "conn-1")
+    monkeypatch.setenv("SPRITES_TOKEN", TOKEN)
+    return Sprites(tmp_path / "sprites")

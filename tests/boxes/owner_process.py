@@ -16,6 +16,7 @@ from tests.boxes.filebook import FileBook
 
 POINTS = ("row", "socket", "half-made", "made", "running", "leaving", "destroyed")
 CONTAINER_POINTS = ("row", "made", "created", "attached", "running", "leaving", "destroyed")
+SPRITE_POINTS = ("row", "network", "made", "running", "destroyed")
 LABEL = "owned"
 
 
@@ -42,6 +43,10 @@ def main() -> None:
     host = Host(book, provider, open_socket=open_socket, label=LABEL)
     if point == "half-made":
         directory.BoxDirectories.hand_over = die  # type: ignore[method-assign]
+    if point == "network":
+        import sprites
+
+        sprites.Sprite.update_network_policy = die
     box = host.open()
     if point == "made":
         die()

@@ -9,6 +9,7 @@ import pytest
 from herdbook.boxes.bubblewrap import Bubblewrap
 from herdbook.boxes.containers import Containers
 from herdbook.boxes.provider import Provider
+from herdbook.boxes.sprites import Sprites
 from herdbook.boxes.unsafe_process import UnsafeProcess
 from herdbook.testing.boxes import BoxContract
 
@@ -31,6 +32,15 @@ class TestPodman(BoxContract):
     @pytest.fixture
     def provider(self, podman: Containers) -> Provider:
         return podman
+
+
+@pytest.mark.slow
+class TestSprites(BoxContract):
+    """The real package against a small local server with the documented interface."""
+
+    @pytest.fixture
+    def provider(self, sprites: Sprites) -> Provider:
+        return sprites
 
 
 class TestUnsafeProcess(BoxContract):

@@ -17,6 +17,7 @@ from herdbook.base.errors import HerdbookError, InvalidRequest
 
 FILE_NAME: Final = "settings.toml"
 FILE_BYTES_MAX: Final = 64 * 1024
+SPRITES_URL: Final = "https://api.sprites.dev"
 BOX_IMAGE: Final = "python:3.12-slim"
 YES: Final = frozenset({"1", "true", "yes", "on"})
 NO: Final = frozenset({"", "0", "false", "no", "off"})
@@ -111,6 +112,13 @@ SETTINGS: Final = (
         f"The largest value an entry may have, in bytes of JSON; at most {limits.VALUE_BYTES_CEILING}.",
     ),
     Setting("box_image", "HERDBOOK_BOX_IMAGE", BOX_IMAGE, "The image of container boxes: any that has python3, pulled before."),
+    Setting(
+        "sprites_connector_id",
+        "HERDBOOK_SPRITES_CONNECTOR_ID",
+        "none",
+        "The connection of the Sprites gateway by which a box there reaches the record, without a key in the box.",
+    ),
+    Setting("sprites_url", "HERDBOOK_SPRITES_URL", SPRITES_URL, "Where the Sprites API answers; the token is SPRITES_TOKEN."),
     Setting("debug", "HERDBOOK_DEBUG", "off", "Show the traceback of a failure nobody foresaw."),
 )
 
@@ -130,6 +138,8 @@ class Settings:
     synchronous: str = "FULL"
     value_bytes_max: int = limits.VALUE_BYTES_MAX
     box_image: str = BOX_IMAGE
+    sprites_connector_id: str | None = None
+    sprites_url: str = SPRITES_URL
     debug: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -298,6 +308,8 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "synchronous": synchronous,
     "value_bytes_max": value_bytes,
     "box_image": one_line,
+    "sprites_connector_id": one_line,
+    "sprites_url": address,
     "debug": switch,
 }
 assert set(PARSERS) == {each.name for each in SETTINGS}, "every setting is described and parsed"

@@ -8,7 +8,6 @@ environment go in on its standard input, so that the engine keeps neither.
 from __future__ import annotations
 
 import hashlib
-import marshal
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -21,15 +20,14 @@ from herdbook.boxes import owner, recipe
 from herdbook.boxes.directory import BoxDirectories, parts_inside
 from herdbook.boxes.engine import Attached, Engine, Refused, sockets
 from herdbook.boxes.findings import NOT_LINUX, engine_finding
-from herdbook.boxes.launch import ON_INPUT
+from herdbook.boxes.launch import FIRST_PROCESS
 from herdbook.boxes.probe import NAMESPACES, judge, look_inside
 from herdbook.boxes.provider import HOME_IN_BOX, Box, BoxLimits, BoxSpec, Chunk, Finding, Isolation, demand
-from herdbook.boxes.spawn import LAUNCH, order_for
+from herdbook.boxes.spawn import LAUNCH, order_bytes, order_for
 from herdbook.boxes.watched import WatchedExecution
 
 USER_FOR_ROOT: Final = 65534  # nobody: owner of no file, here and in the container
 OF_BOX, OF_LABEL, OF_STATE = "herdbook.box", "herdbook.label", "herdbook.state"
-MARSHAL_VERSION: Final = 2  # one that every Python reads: the image's may be older than ours
 KILLED: Final = 137
 PYTHON: Final = "python3"
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -105,7 +103,7 @@ class Containers:
         for outside in mounted:
             if os.path.exists(outside):  # else the engine says it better
                 self._directories.hand_over(Path(outside))
-        program = self._start(box, self._asked(box, place, limits, mounted), marshal.dumps(order, MARSHAL_VERSION))
+        program = self._start(box, self._asked(box, place, limits, mounted), order_bytes(order))
         return WatchedExecution(
             program,
             timeout_seconds=limits.wall_seconds if timeout_seconds is None else timeout_seconds,
@@ -161,7 +159,7 @@ class Containers:
         return {
             "Image": self._image["Id"],
             "Entrypoint": [],
-            "Cmd": [PYTHON, "-I", "-S", recipe.LAUNCH_IN_BOX, ON_INPUT],
+            "Cmd": [PYTHON, "-I", "-S", recipe.LAUNCH_IN_BOX, FIRST_PROCESS],
             "User": "{}:{}".format(*self._user),
             "WorkingDir": HOME_IN_BOX,
             "Hostname": "box",
@@ -197,7 +195,7 @@ class Containers:
             container = engine.post("/containers/create", asked)["Id"]
             attached = engine.attach(container)
             engine.post(f"/containers/{container}/start")
-            attached.send(len(order).to_bytes(4, "big") + order)
+            attached.send(order)
         except (Refused, OSError, HerdbookError) as problem:
             if attached is not None:
                 attached.close()

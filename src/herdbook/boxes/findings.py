@@ -83,6 +83,23 @@ def engine_fix(name: str, words: str, *, image: str) -> str:
     return f"see whether `{name} run --rm --network none {image} python3 -V` works in a shell, as the same user, and what it says"
 
 
+SPRITES_FIXES = {
+    "no token": "make a token at sprites.dev and set SPRITES_TOKEN",
+    "no package": "the package for Sprites is missing: `pip install 'herdbook[sprites]'`",
+    "no connector": (
+        "make a connector of the kind custom API to a herdbook server that Sprites can reach, allow it to machines named "
+        "`herdbook-*`, and set HERDBOOK_SPRITES_CONNECTOR_ID to its id"
+    ),
+    "does not take": "make a new token at sprites.dev and set SPRITES_TOKEN",
+}
+
+
+def sprites_finding(said: str) -> Finding:
+    """The finding for a machine that did not run."""
+    fix = next((fix for sign, fix in SPRITES_FIXES.items() if sign in said), "see https://status.fly.io, and try `sprite list`")
+    return Finding(ok=False, what=f"sprites: {said}", fix=fix)
+
+
 def kernel_settings() -> dict[str, str]:
     """The kernel's settings that decide about user namespaces, as far as it has them."""
     found = {}

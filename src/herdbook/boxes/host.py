@@ -125,8 +125,8 @@ class Host:
         timeout_seconds: float | None = None,
     ) -> Execution:
         """As `run`, for callers who read the output themselves."""
-        where = box.sockets.get(SOCKET_IN_BOX, SOCKET_IN_BOX)
-        told = {"HERDBOOK_URL": f"unix:{where}", **(env or {})}
+        where = box.record_url or f"unix:{box.sockets.get(SOCKET_IN_BOX, SOCKET_IN_BOX)}"
+        told = {"HERDBOOK_URL": where, **(env or {})}
         return self._provider.exec(box, argv, env=told, cwd=cwd, timeout_seconds=timeout_seconds)
 
     def destroy(self, box: Box | str, *, detail: str | None = None) -> None:

@@ -7,6 +7,7 @@ the box's user namespace, or it would count everything its user runs on the host
 The order comes in an open file, so that neither arguments nor environment show in the host's process list. Taking the order
 empties the file: a file still full after the end means that the box itself never started. In a container it comes on standard
 input, so that it is in no engine's records either; there this is the first process, and lives as long as who holds the other end.
+In a machine of its own it is told to watch over the program instead: nothing there ends what the program leaves behind.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import _thread  # all of `threading` would be imported for one thread
 import marshal  # a third of this program's time would go into importing json
 import os
 import resource
+import signal
 import sys
 from typing import Any
 
 CANNOT_RUN, NOT_FOUND = 126, 127  # as shells answer
 OWNER_IS_GONE = 137
-ON_INPUT = "-"  # in place of the open file's number
+FIRST_PROCESS, WATCHED = "first-process", "watched"  # in place of the open file's number: the order comes on standard input
 
 
 def take_order(fd: int) -> dict[str, Any]:
@@ -50,15 +52,43 @@ def be_first_process() -> None:
     """Return in a child, and let this process only wait for it: the kernel shields a container's first process from signals."""
     child = os.fork()
     if child == 0:
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
+        no_input()
         return
     _thread.start_new_thread(end_with_input, ())
     while True:
         ended, status = os.wait()
         if ended == child:  # the others are orphans of the program, and go with this process
-            code = os.waitstatus_to_exitcode(status)
-            os._exit(128 - code if code < 0 else code)
+            os._exit(as_shells_answer(status))
+
+
+def be_watched() -> None:
+    """Return in a child with a process group of its own; this process waits, passes on that it is to end, and clears away."""
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        no_input()
+        return
+    signal.signal(signal.SIGTERM, lambda *_: kill_group(child))
+    status = os.waitpid(child, 0)[1]
+    kill_group(child)
+    os._exit(as_shells_answer(status))
+
+
+def kill_group(leader: int) -> None:
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # because all of them have ended
+
+
+def no_input() -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+
+
+def as_shells_answer(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return 128 - code if code < 0 else code
 
 
 def end_with_input() -> None:
@@ -104,9 +134,9 @@ def prepare(order: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    if sys.argv[1] == ON_INPUT:
+    if sys.argv[1] in (FIRST_PROCESS, WATCHED):
         order = take_order_from_input()
-        be_first_process()
+        be_first_process() if sys.argv[1] == FIRST_PROCESS else be_watched()
         set_limits(order["limits"])
     else:
         fd = int(sys.argv[1])

@@ -5,6 +5,7 @@ It never settles for a plain process.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,16 +15,18 @@ from herdbook.base.errors import CannotIsolate, NotFound
 from herdbook.boxes.bubblewrap import Bubblewrap
 from herdbook.boxes.containers import Containers
 from herdbook.boxes.provider import Finding, Isolation, Provider, at_least, demand
+from herdbook.boxes.sprites import TOKENS, Sprites
 from herdbook.boxes.unsafe_process import UnsafeProcess
 
 AUTO: Final = "auto"
 PROVIDERS: Final[Mapping[str, Callable[[Path], Provider]]] = {
+    "sprites": Sprites,
     "docker": partial(Containers, name="docker"),
     "podman": partial(Containers, name="podman"),
     "bubblewrap": Bubblewrap,
     "unsafe-process": UnsafeProcess,
 }
-STRONGEST_FIRST: Final = ("docker", "podman", "bubblewrap")  # what `auto` may take; unsafe-process is never among them
+STRONGEST_FIRST: Final = ("sprites", "docker", "podman", "bubblewrap")  # what `auto` may take; unsafe-process is never among them
 
 
 def choose(name: str = AUTO, *, minimum: Isolation | None = None, state_dir: Path | str) -> Provider:
@@ -59,6 +62,12 @@ def by_name(name: str, state_dir: Path) -> Provider:
     if name not in PROVIDERS:
         raise NotFound(f"there is no box provider {name!r}: choose one of {', '.join((AUTO, *PROVIDERS))}")
     return PROVIDERS[name](state_dir / name)
+
+
+def in_use(state_dir: Path) -> list[Provider]:
+    """Every provider that may have boxes of ours, unsafe ones too."""
+    elsewhere = {Sprites.name} if any(os.environ.get(name) for name in TOKENS) else set()
+    return [by_name(name, state_dir) for name in PROVIDERS if name in elsewhere or (state_dir / name).is_dir()]
 
 
 def findings(state_dir: Path | str) -> list[Finding]:

@@ -40,6 +40,12 @@ def order_for(
     }
 
 
+def order_bytes(order: Mapping[str, Any]) -> bytes:
+    """The order for a launcher that takes it on its input: its length, then a form that every Python reads, an older one too."""
+    data = marshal.dumps(dict(order), 2)
+    return len(data).to_bytes(4, "big") + data
+
+
 class OpenFile:
     """An open, nameless file to hand to a child: it goes with the last process that holds it."""
 

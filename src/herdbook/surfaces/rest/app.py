@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
@@ -20,14 +21,14 @@ from typing import Any, Final, Protocol, TypeVar, cast
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from herdbook.base.errors import Busy, HerdbookError, NotFound, Unavailable
+from herdbook.base.errors import Busy, HerdbookError, NotFound, Unauthorized, Unavailable
 from herdbook.base.http_edge import Internal
 from herdbook.base.ids import new_name
 from herdbook.service.callers import DEFAULT_TENANT, Caller
 from herdbook.service.door import Service
 from herdbook.service.verbs import VERBS, Verb
 from herdbook.surfaces.rest import openapi, wire
-from herdbook.surfaces.rest.auth import Door
+from herdbook.surfaces.rest.auth import BoxDoor, Door, LocalDoor
 from herdbook.surfaces.rest.batching import WAITING_MAX, BatchingWriter
 from herdbook.surfaces.rest.metrics import Metrics
 from herdbook.surfaces.rest.wire import Answer, Call
@@ -79,6 +80,7 @@ class RestApp:
         self.router = Router(
             [
                 Route("/v1/{verb}", VerbEndpoint(self)),
+                Route("/boxes/{box}/v1/{verb}", AssertedEndpoint(self)),
                 *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
                 *([] if self.mounted is None else [Route("/mcp", MountedEndpoint(self, self.mounted))]),
             ],
@@ -206,7 +208,7 @@ class VerbEndpoint(Endpoint):
         return verb if verb in VERBS else "unknown"
 
     async def handle(self, call: Call) -> Answer:
-        caller = door_of(call.scope).admit(call.headers)
+        caller = await self.caller(call)
         verb = VERBS.get(call.scope["path_params"]["verb"])
         if verb is None:
             raise NotFound("there is no such verb: /openapi.json lists them")
@@ -221,6 +223,27 @@ class VerbEndpoint(Endpoint):
             return await self.app.ask(caller, verb, wire.query_fields(call.scope["query_string"]), lax=True)
         # HEAD, too: it would log a read that nobody got to see.
         return wire.method_not_allowed("POST" if verb.tells else "GET, POST")
+
+    async def caller(self, call: Call) -> Caller:
+        return door_of(call.scope).admit(call.headers)
+
+
+class AssertedEndpoint(VerbEndpoint):
+    """`/boxes/{box}/v1/{verb}`: through a connector of the box's own provider, which shows a key and passes the path on.
+
+    Which box it is, is only said, so the channel is `asserted`: it has to be one that lives, and gets what a box may, no more.
+    """
+
+    async def caller(self, call: Call) -> Caller:
+        door = door_of(call.scope)
+        if isinstance(door, LocalDoor | BoxDoor):
+            raise Unauthorized("a box is only believed behind a connector that shows a key: serve with one")
+        caller, box = door.admit(call.headers), call.scope["path_params"]["box"]
+        asker = replace(caller, scopes=caller.scopes | {"host"})
+        found = await self.app.ask(asker, VERBS["box_list"], {"box": box, "live": True}, lax=False)
+        if not any(row["box"] == box and row["live"] for row in json.loads(found.body)["boxes"]):
+            raise Unauthorized("this box is closed in the record, or its lease ran out: it may call nothing any more")
+        return replace(caller, scopes=caller.scopes & {"read", "write"}, channel="asserted", origin="agent", box=box)
 
 
 class PageEndpoint(Endpoint):

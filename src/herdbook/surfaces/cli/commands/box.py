@@ -118,8 +118,6 @@ def removed(invocation: Invocation) -> int:
 
 
 def local_providers(invocation: Invocation) -> list[Provider]:
-    """Every provider that may have left a box on this machine, unsafe ones too."""
-    from herdbook.boxes.providers import PROVIDERS, by_name
+    from herdbook.boxes.providers import in_use
 
-    state = invocation.settings.boxes
-    return [by_name(name, state) for name in PROVIDERS if (state / name).is_dir()]
+    return in_use(invocation.settings.boxes)
