@@ -46,7 +46,7 @@ def main() -> None:
     if point == "network":
         import sprites
 
-        sprites.Sprite.update_network_policy = die
+        sprites.Sprite.update_network_policy = die  # type: ignore[method-assign]
     box = host.open()
     if point == "made":
         die()

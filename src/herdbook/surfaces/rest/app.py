@@ -28,7 +28,7 @@ from herdbook.service.callers import DEFAULT_TENANT, Caller
 from herdbook.service.door import Service
 from herdbook.service.verbs import VERBS, Verb
 from herdbook.surfaces.rest import openapi, wire
-from herdbook.surfaces.rest.auth import BoxDoor, Door, LocalDoor
+from herdbook.surfaces.rest.auth import Door, ServerDoor
 from herdbook.surfaces.rest.batching import WAITING_MAX, BatchingWriter
 from herdbook.surfaces.rest.metrics import Metrics
 from herdbook.surfaces.rest.wire import Answer, Call
@@ -235,11 +235,12 @@ class AssertedEndpoint(VerbEndpoint):
     """
 
     async def caller(self, call: Call) -> Caller:
-        door = door_of(call.scope)
-        if isinstance(door, LocalDoor | BoxDoor):
+        door, box = door_of(call.scope), call.scope["path_params"]["box"]
+        caller = door.admit(call.headers)
+        shows_a_key = isinstance(door, ServerDoor) and (caller.key is not None or door.digest is not None)
+        if not shows_a_key or caller.box is not None:
             raise Unauthorized("a box is only believed behind a connector that shows a key: serve with one")
-        caller, box = door.admit(call.headers), call.scope["path_params"]["box"]
-        asker = replace(caller, scopes=caller.scopes | {"host"})
+        asker = replace(caller, scopes=caller.scopes | {"host"}, verbs=None)
         found = await self.app.ask(asker, VERBS["box_list"], {"box": box, "live": True}, lax=False)
         if not any(row["box"] == box and row["live"] for row in json.loads(found.body)["boxes"]):
             raise Unauthorized("this box is closed in the record, or its lease ran out: it may call nothing any more")
