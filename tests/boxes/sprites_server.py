@@ -131,7 +131,7 @@ class SpritesServer:
             return no
         query, machine = request.query_params, self.machines[request.path_params["name"]]
         inside = os.path.normpath(os.path.join(query["workingDir"], query["path"]))
-        path = machine.root / Path(inside).relative_to("/home/sprite")
+        path = machine.root / Path(inside).relative_to("/var/tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(await request.body())
         path.chmod(int(query["mode"], 8))
@@ -178,7 +178,7 @@ class SpritesServer:
         command = query.getlist("cmd")
         session = f"s{len(self.calls)}"
         process = await asyncio.create_subprocess_exec(
-            *self.sandbox(machine, query.get("dir", "/home/sprite")), *command, stdin=-1, stdout=-1, stderr=-1, env={}
+            *self.sandbox(machine, query.get("dir", "/var/tmp")), *command, stdin=-1, stdout=-1, stderr=-1, env={}
         )
         machine.sessions[session] = (process, " ".join(command))
         await socket.send_json({"type": "session_info", "session_id": session, "tty": False})
@@ -195,8 +195,8 @@ class SpritesServer:
 
     def sandbox(self, machine: Machine, directory: str) -> list[str]:
         mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        mounts += ["--tmpfs", "/root", "--tmpfs", "/tmp", "--tmpfs", "/home"]
-        mounts += ["--bind", str(machine.root), "/home/sprite", "--chdir", directory]
+        mounts += ["--tmpfs", "/root", "--tmpfs", "/tmp", "--tmpfs", "/home", "--tmpfs", "/var"]
+        mounts += ["--bind", str(machine.root), "/var/tmp", "--chdir", directory]
         return [self.bwrap, *mounts, "--unshare-pid", "--die-with-parent", "--clearenv", "--setenv", "PATH", PATH, "--"]
 
     async def pump(self, socket: WebSocket, stream: int, source: asyncio.StreamReader) -> None:

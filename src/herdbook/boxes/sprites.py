@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 TOKENS: Final = ("SPRITES_TOKEN", "SPRITE_TOKEN")  # the vendor's pages use both
 PREFIX: Final = "herdbook-"  # of every machine's name, so that a connector's policy can name them, and listing is one question
 PAGE_MAX: Final = 50
-OWN: Final = "/home/sprite/.herdbook"  # the launcher, and files on their way; outside the box's home
-HOME: Final = "/home/sprite/box"
+OWN: Final = "/var/tmp/herdbook"  # noqa: S108  (writable for any user of the machine, which is the box's alone)
+HOME: Final = f"{OWN}/box"  # beside it, the launcher and files on their way
 PYTHON: Final = "python3"
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 KILLED: Final = 137
