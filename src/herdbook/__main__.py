@@ -103,6 +103,13 @@ COMMANDS: Final = {
             LOOP,
             ("revise_outcome",),
         ),
+        Command(
+            "note",
+            "herdbook.surfaces.cli.commands.note",
+            "a person's note beside an entry",
+            LOOP,
+            ("write", "start_session", "read", "end_session"),
+        ),
         Command("ls", "herdbook.surfaces.cli.commands.ls", "paths and the entries at them", BACK, ("list",)),
         Command("history", "herdbook.surfaces.cli.commands.history", "every version of an entry", BACK, ("history",)),
         Command("diff", "herdbook.surfaces.cli.commands.diff", "what changed between two versions", BACK, ("diff",)),
@@ -299,6 +306,20 @@ def demo(invocation: Invocation) -> int:
         wiring.close()
 
 
+def watch(invocation: Invocation) -> int:
+    """The watcher; its worker is handed the record and a way to put each box on it."""
+    from herdbook.surfaces.cli import watching
+    from herdbook.surfaces.cli.commands import watch as command
+
+    if invocation.args.act != "work":
+        return command.run(invocation)
+    wiring = BoxWiring(invocation.settings)
+    try:
+        return watching.work(invocation, wiring)
+    finally:
+        wiring.close()
+
+
 class BoxWiring:
     """The record in this process, and a socket to it for each box."""
 
@@ -364,7 +385,7 @@ def short_digest(text: str) -> str:
 
 
 # Commands of other surfaces, which are handed what they need of one another here.
-WIRED: Final[dict[str, Callable[[Invocation], int]]] = {"serve": serve, "mcp": mcp, "demo": demo}
+WIRED: Final[dict[str, Callable[[Invocation], int]]] = {"serve": serve, "mcp": mcp, "watch": watch, "demo": demo}
 
 
 def key_for(chosen: settings.Settings) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ PROBE = (
     'ERROR Default STARTUP TCP probe failed 1 time consecutively for container "api" on port 3002. The instance was not started.'
 )
 TRACEBACK = 'Traceback (most recent call last):\n  File "/app/main.py", line 3, in <module>\nValueError: no port'
-AUGUST = KnownClass("acme/deploy", "incident-2026-08-14-api-startup-probe-timeout", 1, "cold_image", ("startup probe failed",))
+AUGUST = KnownClass(
+    "acme/deploy", "incident-2026-08-14-api-startup-probe-timeout", 1, "cold_image", ("startup probe failed",), "observed"
+)
 MISSING_COLUMN = "ProgrammingError: column relay.used_on does not exist"
 NOISE = [
     "INFO 127.0.0.1 - GET /TypeError/panic HTTP/1.1 200 OK",
@@ -85,7 +88,9 @@ def test_a_known_class_settles_a_slow_start_at_once() -> None:
     """What was learned the first time would have to be found out again."""
     found = classify_from_logs(lines(PROBE), known=[AUGUST])
     assert ("cold_image", AUGUST, ()) == (found.label, found.matched, found.signals.ambiguous_with)
-    stranger = KnownClass("acme/deploy", "incident-other", 1, "cold_image", ("another service",))
+    proposed = replace(AUGUST, standing="unproven")
+    assert "startup_unhealthy" == classify_from_logs(lines(PROBE), known=[proposed]).label
+    stranger = KnownClass("acme/deploy", "incident-other", 1, "cold_image", ("another service",), "observed")
     assert "startup_unhealthy" == classify_from_logs(lines(PROBE), known=[stranger]).label
 
 

@@ -148,7 +148,7 @@ def started_late(
     """A probe that failed: a slow image only if nothing else is wrong and somebody can tell."""
     if any(APPLICATION_ERROR.search(event.text) for event in happened if not gcloud_says(event.text)):
         return CRASH, (), ("a probe failed, and the program erred on its own account",)
-    match = matching(happened, COLD_IMAGE, known)
+    match = matching(happened, COLD_IMAGE, [each for each in known if each.acting])
     if match is not None:
         return COLD_IMAGE, (), (f"the pattern of the known class {match.key} version {match.version}",)
     if state.old_serves and state.newest_ready:

@@ -54,7 +54,7 @@ class Config:
     deploy: Deploy = field(default_factory=Deploy)
     hooks: Mapping[str, str] = field(default_factory=dict)  # from a hook to the environment variable with its secret
     services: Mapping[str, Service] = field(default_factory=dict)
-    connections: Mapping[str, str] = field(default_factory=dict)  # github, slack, model: the gateway's name for each
+    connections: Mapping[str, str] = field(default_factory=dict)  # github, drafts, slack, model: the gateway's name for each
 
     @property
     def entity(self) -> str:
@@ -93,7 +93,7 @@ def parsed(found: dict[str, Any], directory: Path) -> Config:
         deploy=parsed_deploy(found.get("deploy", {})),
         hooks=texts("hooks", found.get("hooks", {}), HOOKS),
         services={name: parsed_service(name, options) for name, options in found.get("services", {}).items()},
-        connections=texts("connections", found.get("connections", {}), ("github", "slack", "model")),
+        connections=texts("connections", found.get("connections", {}), ("github", "drafts", "slack", "model")),
     )
 
 

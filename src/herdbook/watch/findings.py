@@ -40,7 +40,12 @@ class KnownClass:
     patterns: tuple[str, ...]
     standing: str = "unproven"
     confidence: float = 0.5
-    fix: dict[str, Any] | None = None  # {"files": {path: text}} of the fix that was acted on last, if it is on record
+    fix: dict[str, Any] | None = None  # {"files": {path: text}}: what mended it before, if that is on record
+
+    @property
+    def acting(self) -> bool:
+        """Whether it has earned to decide anything: what a box proposed is a hint until then."""
+        return self.standing in ("observed", "corroborated")
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,70 @@
-"""What the acts of `herdbook watch` do that run for long: the dispatcher, with the record behind it."""
+"""The acts of `herdbook watch`: each opens the record, has the watcher do it, and shows what came of it."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import signal
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from herdbook.base.clock import SystemClock
 from herdbook.base.errors import InvalidRequest
 from herdbook.client import Client
+from herdbook.surfaces.cli.entries import move_rows
 from herdbook.surfaces.cli.invocation import Invocation
+from herdbook.surfaces.cli.problems import Usage
+from herdbook.surfaces.cli.terminal import clipped, line, table
 
 if TYPE_CHECKING:
     from herdbook.watch.config import Config
+
+
+class Wiring(Protocol):
+    """What the composition root hands to a worker."""
+
+    @property
+    def boxes_dir(self) -> Path: ...
+
+    def open_record(self) -> Client: ...
+
+    def open_socket(self, box: str) -> tuple[str, Callable[[], None]]: ...
+
+
+def init(invocation: Invocation) -> int:
+    from herdbook.watch import principal
+
+    written = principal.init(invocation.args.directory)
+    return invocation.show({"written": [str(path) for path in written]}, [f"wrote {path}" for path in written])
+
+
+def classify(invocation: Invocation) -> int:
+    from herdbook.watch.classify import classify_from_logs
+    from herdbook.watch.findings import Line
+
+    name = invocation.args.file
+    text = sys.stdin.read() if name == "-" else text_of(name)
+    found = classify_from_logs([Line(each) for each in text.splitlines()])
+    doubts = [f"  it may also be {each}" for each in found.signals.ambiguous_with]
+    lines = [
+        found.label,
+        *(f"  {line(each)}" for each in found.signals.lines),
+        *doubts,
+        *(f"  {each}" for each in found.signals.states),
+    ]
+    return invocation.show({"label": found.label, "signals": asdict(found.signals)}, lines)
+
+
+def text_of(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8", errors="replace")
+    except OSError as problem:
+        raise InvalidRequest(f"{name} cannot be read: {problem.strerror}") from problem
 
 
 def serve(invocation: Invocation) -> int:
@@ -50,3 +99,152 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> dict[str, bytes]:
     if not config.hooks:
         raise InvalidRequest("watch.toml sets up no hook: name at least one under [hooks]")
     return {hook: environ[variable].encode(errors="surrogateescape") for hook, variable in config.hooks.items()}
+
+
+def work(invocation: Invocation, wiring: Wiring) -> int:
+    """Do jobs until a signal, or until none waits; the one that is under way is left to the next attempt."""
+    from herdbook.boxes.providers import choose
+    from herdbook.watch.boxes import Boxes
+    from herdbook.watch.config import load
+    from herdbook.watch.principal import load_gate
+    from herdbook.watch.worker import Worker
+
+    args = invocation.args
+    logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    config = load(args.config)
+    gate = load_gate(config.gates)
+    provider = choose(args.provider, state_dir=wiring.boxes_dir)
+    book = wiring.open_record()
+    boxes = Boxes(book, provider, wiring.open_socket, minimum=provider.isolation)
+    worker = Worker(f"{os.uname().nodename}-{os.getpid()}", config, book, boxes, gate)
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    try:
+        if args.once:
+            boxes.reap()
+            while not stopped.is_set() and worker.once():
+                pass
+        else:
+            worker.run(stopped, idle_seconds=args.idle_seconds)
+    finally:  # a convenience: what is left the reaper ends
+        boxes.close()
+    return 0
+
+
+def status(invocation: Invocation) -> int:
+    from herdbook.watch.queue import NAME
+
+    jobs = invocation.ask("job_list", queue=NAME, limit=invocation.args.limit)["jobs"]
+    rows = [job_row(job) for job in jobs]
+    return invocation.show({"jobs": jobs}, table(rows, indent="") if rows else ["No deploy or alert was told yet."])
+
+
+def job_row(job: Mapping[str, Any]) -> list[str]:
+    result = job["result"] or {}
+    verdicts = result.get("verdicts") or []
+    what = "quiet" if result.get("quiet") else "; ".join(f"{each['service']} {each['label']}" for each in verdicts)
+    reasons = "; ".join(f"{'draft' if each['allowed'] else 'no draft'}: {each['reason']}" for each in verdicts)
+    again = f"{job['repeats']} more" if job["repeats"] else ""
+    step = f"attempt {job['attempt']}" if job["state"] == "running" else ""
+    return [line(job["key"]), job["state"], line(what or step or result.get("why") or ""), again, clipped(line(reasons), 120)]
+
+
+def why(invocation: Invocation) -> int:
+    from herdbook.watch import human
+
+    book = Client(invocation.opened(), session="")
+    found = human.why_of(book, newest(book, invocation.args.watch))
+    return invocation.show(found, why_lines(found))
+
+
+def why_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{line(found['task'] or '')}  (box {line(found['box'] or 'none')}, {found['isolation']})"
+    yield "read, before anything else:"
+    yield from table(
+        [f"  {line(each['entity'])}", line(each["key"]), f"version {each['version']}", each["how"]] for each in found["reads"]
+    )
+    yield "then did:"
+    yield from table(
+        [f"  {each['tool']}", clipped(line(json.dumps(each["result"], ensure_ascii=False)), 140)] for each in found["actions"]
+    )
+    yield "wrote:"
+    yield from table(
+        [f"  {line(each['key'])}", f"version {each['version']}", clipped(line(each["why"] or ""), 100)] for each in found["wrote"]
+    )
+    for each in found["result"].get("verdicts", []):
+        yield f"{each['service']}: {'a draft was allowed' if each['allowed'] else 'no draft'}: {line(each['reason'])}"
+        yield from (f"  rests on {line(name)}" for name in [*each["entries"], *each["outcomes"]])
+    ended = [f"{each['effective_type']} ({'attested' if each['attested'] else 'claimed'})" for each in found["outcomes"]]
+    yield f"outcome: {', '.join(ended) or 'open'}"
+
+
+def newest(book: Client, name: str) -> Mapping[str, Any]:
+    from herdbook.base.limits import PAGE_MAX
+    from herdbook.watch import human
+    from herdbook.watch.queue import RecordQueue
+
+    return human.watch_of(RecordQueue(book).jobs(limit=PAGE_MAX), name)
+
+
+def dispute(invocation: Invocation) -> int:
+    from herdbook.watch import human
+
+    book = Client(invocation.opened(), session="")
+    told = human.dispute(sitting(invocation), newest(book, invocation.args.watch), why=invocation.args.why)
+    return invocation.show(told, moved_lines("disputed", told))
+
+
+def name_class(invocation: Invocation) -> int:
+    from herdbook.watch import human
+    from herdbook.watch.config import load
+
+    args = invocation.args
+    fixes = dict(each.split("=", 1) for each in args.fix if "=" in each)
+    if len(fixes) != len(args.fix):
+        raise Usage("--fix is PATH=FILE: where it belongs in the repository, and the file that holds it")
+    fix = {path: text_of(file) for path, file in fixes.items()}
+    told = human.name_class(
+        sitting(invocation),
+        load(args.config).entity,
+        args.key,
+        label=args.label,
+        patterns=args.pattern,
+        why=args.why,
+        fix=fix,
+        of=args.of,
+    )
+    return invocation.show(
+        told, [f"{line(told['key'])} version {told['version']}, {told['standing']}: the next briefing carries it"]
+    )
+
+
+def resolve(invocation: Invocation) -> int:
+    from herdbook.watch import human
+    from herdbook.watch.config import load
+
+    args = invocation.args
+    told = human.resolve(sitting(invocation), load(args.config).entity, args.key, args.outcome, why=args.why, ref=args.ref)
+    return invocation.show(told, moved_lines(args.outcome, told))
+
+
+def moved_lines(word: str, told: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{word}: {line(told['ref'])}"
+    yield from table(move_rows(told["moved"]))
+
+
+def sitting(invocation: Invocation) -> Callable[[str], Client]:
+    """A person's own session over this invocation's record."""
+    return lambda task: Client(invocation.opened(), agent=invocation.agent, task=task)
+
+
+ACTS: dict[str, Callable[[Invocation], int]] = {
+    "init": init,
+    "classify": classify,
+    "serve": serve,
+    "status": status,
+    "why": why,
+    "dispute": dispute,
+    "class": name_class,
+    "resolve": resolve,
+}

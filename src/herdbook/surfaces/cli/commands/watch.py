@@ -1,23 +1,25 @@
-"""`herdbook watch`: set the watcher up, run it, and open what it did."""
+"""`herdbook watch`: set the watcher up, run it, open what it did, and disagree with it."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from herdbook.surfaces.cli.invocation import Invocation
-from herdbook.surfaces.cli.parser import whole_number
-from herdbook.surfaces.cli.terminal import line
+from herdbook.surfaces.cli.parser import number, whole_number
 
 EXAMPLES = """\
 example:
   $ herdbook watch init oncall     # gates.py, its tests and watch.toml: yours from then on
-  $ herdbook watch classify app.log
-  $ herdbook watch serve           # takes hooks; the secrets come from the variables that watch.toml names
+  $ echo 'Reason: OOMKilled' | herdbook watch classify -
+  $ herdbook watch class incident-2026-08-14-api-startup-probe-timeout --label cold_image \\
+      --pattern "startup probe failed" --why "the image is slow to pull; the old revision serves meanwhile"
+  $ herdbook watch work --once     # what waits, each from a fresh box
+  $ herdbook watch status
 
-The gates in that directory decide what the watcher may do by itself; nothing else in it can."""
+herdbook watch serve takes hooks; their secrets come from the variables that watch.toml names. herdbook watch why
+1f0c9a2b7d4e shows what the watch of that deploy read before it did what it did; herdbook watch dispute takes
+confidence from it. The gates in that directory decide what the watcher may do by itself; nothing else can."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,46 +27,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", metavar="ACT", required=True)
     init = acts.add_parser("init", help="write gates.py, its tests and watch.toml into a repository")
     init.add_argument("directory", metavar="DIR", nargs="?", type=Path, default=Path("oncall"), help="where (oncall)")
-    classify = acts.add_parser("classify", help="what these logs would be taken for, and why")
+    running(acts)
+    looking(acts)
+    saying(acts)
+
+
+def running(acts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     serve = acts.add_parser("serve", help="take hooks and put jobs: the dispatcher, which can do nothing else")
-    serve.add_argument("--config", metavar="FILE", type=Path, default=Path("oncall/watch.toml"), help="oncall/watch.toml")
     serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
     serve.add_argument("--port", type=whole_number, default=8766, help="the port (8766; 0 takes a free one)")
+    work = acts.add_parser("work", help="do the jobs, each from a fresh box; only this makes boxes")
+    work.add_argument("--once", action="store_true", help="end when no job waits")
+    work.add_argument("--provider", default="auto", help="what makes the boxes (auto: the strongest here)")
+    work.add_argument("--idle-seconds", type=number, default=2.0, help="how long to wait when there is nothing to do (2)")
+    for each in (serve, work):
+        configured(each)
+
+
+def looking(acts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    status = acts.add_parser("status", help="what runs, waits and is done, with verdict and reason")
+    status.add_argument("--limit", metavar="N", type=whole_number, default=20, help="at most this many (20)")
+    why = acts.add_parser("why", help="what a watch read before it did what it did")
+    why.add_argument("watch", metavar="DEPLOY", help="a deploy by its sha, or the key of a watch")
+    classify = acts.add_parser("classify", help="what these logs would be taken for, and why")
     classify.add_argument("file", metavar="FILE", help="a file of lines; - reads them from standard input")
 
 
+def saying(acts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    dispute = acts.add_parser("dispute", help="it was wrong: take confidence from what it read")
+    dispute.add_argument("watch", metavar="DEPLOY", help="a deploy by its sha, or the key of a watch")
+    dispute.add_argument("--why", metavar="TEXT", required=True, help="what was really so")
+    named = acts.add_parser("class", help="name a class of incident: what it looks like and what it is")
+    named.add_argument("key", metavar="KEY", help="as incident-2026-08-14-api-startup-probe-timeout")
+    named.add_argument("--label", required=True, help="as the classifier names it: cold_image, product_regression, ...")
+    named.add_argument("--pattern", metavar="WORDS", action="append", default=[], help="words that all occur in such a line")
+    named.add_argument("--why", metavar="TEXT", required=True, help="what it is and how it is known")
+    named.add_argument("--fix", metavar="PATH=FILE", action="append", default=[], help="a file, whole, that mends it")
+    named.add_argument("--of", metavar="KEY", help="the entry that showed it first")
+    ended = acts.add_parser("resolve", help="say how acting on a class or a diagnosis ended")
+    ended.add_argument("key", metavar="KEY", help="the class or diagnosis that was acted on")
+    ended.add_argument("outcome", metavar="OUTCOME", help="success, minor_failure, failure or critical_failure")
+    ended.add_argument("--why", metavar="TEXT", required=True, help="what was seen")
+    ended.add_argument("--ref", metavar="REF", help="a name for this outcome: sent twice it counts once")
+    for each in (named, ended):
+        configured(each)
+
+
+def configured(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", type=Path, default=Path("oncall/watch.toml"), help="oncall/watch.toml")
+
+
 def run(invocation: Invocation) -> int:
-    return ACTS[invocation.args.act](invocation)
-
-
-def init(invocation: Invocation) -> int:
-    from herdbook.watch import principal
-
-    written = principal.init(invocation.args.directory)
-    return invocation.show({"written": [str(path) for path in written]}, [f"wrote {path}" for path in written])
-
-
-def classify(invocation: Invocation) -> int:
-    from herdbook.watch.classify import classify_from_logs
-    from herdbook.watch.findings import Line
-
-    name = invocation.args.file
-    text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8", errors="replace")
-    found = classify_from_logs([Line(each) for each in text.splitlines()])
-    doubts = [f"  it may also be {each}" for each in found.signals.ambiguous_with]
-    lines = [
-        found.label,
-        *(f"  {line(each)}" for each in found.signals.lines),
-        *doubts,
-        *(f"  {each}" for each in found.signals.states),
-    ]
-    return invocation.show({"label": found.label, "signals": asdict(found.signals)}, lines)
-
-
-def serve(invocation: Invocation) -> int:
     from herdbook.surfaces.cli import watching
 
-    return watching.serve(invocation)
-
-
-ACTS = {"init": init, "classify": classify, "serve": serve}
+    return watching.ACTS[invocation.args.act](invocation)

@@ -1,0 +1,1 @@
+"""What runs in the box: the actor that watches, and the errand that tells. Standard library and client.py only."""

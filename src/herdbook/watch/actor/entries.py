@@ -1,0 +1,120 @@
+"""What a watch leaves in the record: the deploy, a diagnosis of what was wrong, and an incident that may become a class."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from herdbook.watch.findings import KnownClass
+from herdbook.watch.rules import REGRESSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from herdbook.client import Client
+    from herdbook.watch.actor.observing import Watched
+
+WORDS_MAX = 8
+SLUG_CHARS_MAX = 48
+COMMON = re.compile(
+    "errors?|warning|info|debug|critical|fatal|traceback|most|recent|call|last|file|line|the|and|for|with|from|that|this"
+)
+
+
+def classes_of(briefing: Mapping[str, Any]) -> list[KnownClass]:
+    """Entries of a briefing that hold a label and patterns, whatever their standing: whoever relies on one asks for that."""
+    found = []
+    for block in ("entries", "contested"):
+        for entry in briefing.get(block) or ():
+            value = entry["value"]
+            if (
+                isinstance(value, dict)
+                and isinstance(value.get("label"), str)
+                and isinstance(value.get("patterns"), list)
+                and value["patterns"]
+            ):
+                found.append(
+                    KnownClass(
+                        entity=entry["entity"],
+                        key=entry["key"],
+                        version=entry["version"],
+                        label=value["label"],
+                        patterns=tuple(map(str, value["patterns"])),
+                        standing=entry["standing"],
+                        confidence=entry["confidence"],
+                        fix=value.get("fix") if isinstance(value.get("fix"), dict) else None,
+                    )
+                )
+    return found
+
+
+def write_deploy(
+    book: Client, entity: str, key: str, changes: Mapping[str, Any], watched: Iterable[Watched], log: str, *, quiet: bool
+) -> dict[str, Any]:
+    seen = list(watched)
+    value = {
+        "repositories": dict(changes),
+        "changelog": log[:8000],
+        "services": {each.name: each.found.label for each in seen},
+        "revisions": {each.name: asdict(each.state) for each in seen},
+        "outcome": "quiet" if quiet else "noisy",
+    }
+    labels = ", ".join(f"{each.name} {each.found.label}" for each in seen)
+    return book.write(entity, key, value, why=f"watched after the release: {labels or 'no service'}", kind="experience")
+
+
+def write_diagnosis(
+    book: Client, entity: str, component: str, seen: Watched, about: Mapping[str, Any], links: list[dict[str, Any]]
+) -> dict[str, Any]:
+    found = seen.found
+    value = {
+        "label": found.label,
+        "signals": asdict(found.signals),
+        "revision": asdict(seen.state),
+        "class": None if found.matched is None else found.matched.key,
+        "unreadable": seen.unreadable or None,
+        **about,
+    }
+    why = (
+        "; ".join([*found.signals.states, *(line.split("\n", 1)[0][:200] for line in found.signals.lines[:3])])
+        or "nothing in its logs"
+    )
+    return book.write(entity, f"diagnosis-{component}", value, why=why[:2000], kind="experience", links=links)
+
+
+def write_incident(
+    book: Client, entity: str, component: str, seen: Watched, links: list[dict[str, Any]], *, at: float
+) -> dict[str, Any]:
+    """An instance of its class; at a first sighting the proposal of one, which a person may take over under a better name."""
+    found, day = seen.found, time.strftime("%Y-%m-%d", time.gmtime(at))
+    evidence = next(iter(found.signals.lines), "")
+    if found.matched is not None:
+        key = f"incident-{day}-{component}-{slug(found.label)}"
+        link = {"rel": "see_also", "entity": found.matched.entity, "key": found.matched.key, "version": found.matched.version}
+        value = {"of_class": found.matched.key, "component": component, "seen": evidence[:600]}
+        return book.write(entity, key, value, why=f"matches {found.matched.key}", kind="experience", links=[*links, link])
+    words = telling_words(evidence)
+    name = slug(" ".join(words) or found.label)
+    key = f"regression-{day}-{name}" if found.label == REGRESSION else f"incident-{day}-{component}-{name}"
+    proposal = {
+        "label": found.label,
+        "patterns": [" ".join(words)] if words else [],
+        "component": component,
+        "seen": evidence[:600],
+    }
+    return book.write(
+        entity, key, proposal, why="first sighting: proposed by the actor, to be named by a person", kind="fact", links=links
+    )
+
+
+def telling_words(evidence: str) -> list[str]:
+    """The words that name this kind of event: the last line of a stack trace, without numbers, times, paths and common words."""
+    lines = [line for line in evidence.split("\n") if line.strip() and not line[:1].isspace()] or [evidence]
+    found = re.findall(r"(?<![\w/.])[A-Za-z][A-Za-z_-]{2,30}(?![\w/])", lines[-1])
+    return list(dict.fromkeys(word.lower() for word in found if not COMMON.fullmatch(word.lower())))[:WORDS_MAX]
+
+
+def slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:SLUG_CHARS_MAX].strip("-") or "unnamed"

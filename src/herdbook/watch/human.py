@@ -1,0 +1,114 @@
+"""What a person does to the watcher's record: name a class, disagree, say how it ended, add a note. Each is a run of its own.
+
+A person's outcomes are attested with the person's own credential, which is what gives a class standing and a gate its history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from herdbook.base.errors import HerdbookError, InvalidRequest, NotFound
+from herdbook.base.ids import new_name
+from herdbook.client import Client
+from herdbook.client import HerdbookError as Refused
+
+Sitting = Callable[[str], Client]  # a client in a session of its own, by the task that a person has set themselves
+
+
+def name_class(
+    sit: Sitting,
+    entity: str,
+    key: str,
+    *,
+    label: str,
+    patterns: Sequence[str],
+    why: str,
+    fix: Mapping[str, str] | None,
+    of: str | None,
+) -> dict[str, Any]:
+    """A class under a person's name: it stands at once, and `of` is the entry that first showed it."""
+    if not all(pattern.strip() for pattern in patterns) or not patterns:
+        raise InvalidRequest("a class needs a pattern: words that all occur in a line that belongs to it")
+    book = sit(f"name the class {key}")
+    value: dict[str, Any] = {"label": label, "patterns": list(patterns)}
+    if fix:
+        value["fix"] = {"files": dict(fix)}
+    links = [] if of is None else [{"rel": "see_also", "entity": entity, "key": of}]
+    written = book.write(entity, key, value, why=why, kind="fact", confidence=0.8, links=links)
+    ended = ended_well(book, f"named-{key}-{written['version']}", "success")
+    return {**written, "standing": standing_of(ended, key) or written["standing"]}
+
+
+def dispute(sit: Sitting, found: Mapping[str, Any], *, why: str) -> dict[str, Any]:
+    """A failure against everything that the watch was served, at the versions it was served."""
+    reader = sit(f"dispute {found['key']}: {why}")
+    trace = reader.trace(found["session"])
+    served = {(each["entity"], each["key"], each["version"]) for each in trace["reads"] if each["served"] and each["key"]}
+    if not served:
+        raise NotFound(f"{found['key']} was served nothing: there is nothing to lose confidence; add a note instead")
+    for entity, key, version in sorted(served):
+        reader.read(entity, key, version=version)
+    reader.action("dispute", {"watch": found["key"], "session": found["session"]}, {"why": why}, ok=True)
+    ref = f"dispute-{found['ref']}"
+    return ended_well(reader, ref, "failure", artifacts={"disputes": found["ref"], "why": why})
+
+
+def resolve(sit: Sitting, entity: str, key: str, outcome: str, *, why: str, ref: str | None) -> dict[str, Any]:
+    """How acting on this entry ended: the outcome of its fix, of a revert, of waiting. What gates count as an instance."""
+    book = sit(f"say how {key} ended: {why}")
+    read = book.read(entity, key)
+    book.action("resolve", {"entity": entity, "key": key, "version": read["version"]}, {"outcome": outcome, "why": why}, ok=True)
+    used = [{"entity": entity, "key": key, "version": read["version"]}]
+    return ended_well(book, ref or new_name("resolved"), outcome, used=used, artifacts={"why": why})
+
+
+def note(sit: Sitting, entity: str, key: str, text: str) -> dict[str, Any]:
+    """A person's words beside an entry, at the same entity, where the next briefing finds them."""
+    book = sit(f"a note on {key}")
+    try:
+        book.read(entity, key)
+        links = [{"rel": "see_also", "entity": entity, "key": key}]
+    except (HerdbookError, Refused) as problem:
+        if problem.code != "not_found":
+            raise
+        links = []
+    return book.write(entity, f"note-{key}", {"note": text, "on": key}, why=text[:500], kind="fact", links=links)
+
+
+def ended_well(book: Client, ref: str, outcome: str, **more: Any) -> dict[str, Any]:
+    """The outcome with the person's word for it."""
+    committed = book.commit_outcome(ref, outcome, **more)
+    result = "success" if outcome == "success" else "failure"
+    attested = book.attest(ref, result=result, session=book.session, note="said by a person")
+    book.end_session()
+    return {**committed, "attested": True, "standing": attested["standing"], "moved": committed["moved"]}
+
+
+def standing_of(ended: Mapping[str, Any], key: str) -> str | None:
+    return next((str(each["after"]) for each in ended["standing"] if each["key"] == key), None)
+
+
+def why_of(book: Client, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What a watch read before it did what it did, from its trace: the order of things, and the verdicts."""
+    trace = book.trace(found["session"])
+    reads = [
+        {name: each[name] for name in ("entity", "key", "version", "rank", "how", "at")}
+        for each in trace["reads"]
+        if each["served"]
+    ]
+    actions = [{name: each[name] for name in ("tool", "args", "result", "ok", "at")} for each in trace["actions"]]
+    wrote = [{name: each.get(name) for name in ("entity", "key", "version", "why")} for each in trace["writes"]]
+    outcomes = [{name: each[name] for name in ("ref", "effective_type", "attested", "at")} for each in trace["outcomes"]]
+    asked = {"task": trace["task"], "box": trace["box"], "isolation": trace["isolation"], "session": trace["session"]}
+    return {**asked, "reads": reads, "actions": actions, "wrote": wrote, "outcomes": outcomes, "result": dict(found)}
+
+
+def watch_of(jobs: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    """The result of the newest watch of this key, or of a deploy by the beginning of its sha."""
+    for job in jobs:
+        matches = job["key"] == name or job["key"].removeprefix("deploy-").startswith(name) or job["job"] == name
+        if matches and job["result"] and "session" in job["result"]:
+            result: Mapping[str, Any] = job["result"]
+            return result
+    raise NotFound(f"there is no finished watch of {name!r}: look with `herdbook watch status`")

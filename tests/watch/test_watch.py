@@ -1,0 +1,121 @@
+"""From a job to the record, in a real box: what a watch reads, in which order, what it leaves, and what moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from herdbook.watch import human
+from herdbook.watch.queue import RecordQueue
+from tests.watch.staging import ENTITY, LEAST, PROBE, Stage, staging
+
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staging(tmp_path) as found:
+        yield found
+
+
+def name_august(stage: Stage) -> None:
+    human.name_class(
+        stage.sit, ENTITY, "incident-2026-08-14-api-startup-probe-timeout",
+        label="cold_image", patterns=["startup probe failed"], why="a slow image pull", fix=None, of=None,
+    )  # fmt: skip
+
+
+def test_a_quiet_watch_is_a_success_of_what_it_was_briefed_with(stage: Stage) -> None:
+    """Releases that go well would teach nothing."""
+    name_august(stage)
+    before = stage.entry("incident-2026-08-14-api-startup-probe-timeout")["confidence"]
+    stage.logged("served /search", level="INFO")
+    key = stage.deploy(1)
+    result = stage.watched(key)
+    assert result["quiet"]
+    deploy = stage.entry(key)["value"]
+    assert ("quiet", {"api": "noise"}) == (deploy["outcome"], deploy["services"])
+    assert "unavailable" == deploy["repositories"]["acme/app"]["compare"]
+    after = stage.entry("incident-2026-08-14-api-startup-probe-timeout")
+    assert before < after["confidence"]
+    trace = stage.book().trace(result["session"])
+    assert (True, []) == (trace["trainable"], trace["missing"])
+    assert trace["outcomes"][0]["attested"]
+    assert "observed" == stage.entry(key)["standing"]
+    assert [] == stage.boxes_left()
+
+
+def test_a_known_cold_image_settles_at_once_and_is_linked_to_its_class(stage: Stage) -> None:
+    """What was learned in August would have to be found out again."""
+    name_august(stage)
+    stage.logged(PROBE)
+    result = stage.watched(stage.deploy(1))
+    [verdict] = result["verdicts"]
+    assert ("cold_image", False, "incident-2026-08-14-api-startup-probe-timeout") == (
+        verdict["label"],
+        verdict["allowed"],
+        verdict["class"],
+    )
+    incident = stage.entry(verdict["incident"])
+    assert "incident-2026-08-14-api-startup-probe-timeout" in {link["key"] for link in incident["links"]}
+    assert "cold_image" == stage.entry("diagnosis-api")["value"]["label"]
+    assert [] == stage.book().trace(result["session"])["outcomes"]
+
+
+def test_it_is_briefed_before_a_log_is_opened_and_the_verdict_is_in_the_trace(stage: Stage) -> None:
+    """Nobody could tell what it knew before it did that."""
+    stage.logged(LEAST)
+    result = stage.watched(stage.deploy(1))
+    trace = stage.book().trace(result["session"])
+    tools = [action["tool"] for action in trace["actions"]]
+    assert ["compare", "watch", "should_draft_pr", "notify"] == tools
+    verdict = next(action for action in trace["actions"] if action["tool"] == "should_draft_pr")
+    assert "first sighting" in verdict["result"]["reason"]
+    found = human.why_of(stage.book(), result)
+    assert result["session"] == found["session"]
+
+
+def test_a_first_sighting_proposes_a_class_that_the_next_one_matches(stage: Stage) -> None:
+    """A second sighting would be a first one for ever."""
+    stage.logged(LEAST)
+    first = stage.watched(stage.deploy(1))
+    assert first["verdicts"][0]["incident"].startswith("regression-")
+    second = stage.watched(stage.deploy(2))
+    assert first["verdicts"][0]["incident"] == second["verdicts"][0]["class"]
+    assert not second["verdicts"][0]["allowed"]
+
+
+def test_a_dispute_takes_confidence_from_what_was_read(stage: Stage) -> None:
+    """A misclassification would cost what stood behind it nothing."""
+    name_august(stage)
+    stage.logged(PROBE)
+    key = stage.deploy(1)
+    stage.watched(key)
+    before = stage.entry("incident-2026-08-14-api-startup-probe-timeout")["confidence"]
+    found = human.watch_of(RecordQueue(stage.book()).jobs(), key)
+    told = human.dispute(stage.sit, found, why="the database was down")
+    assert "incident-2026-08-14-api-startup-probe-timeout" in {moved["key"] for moved in told["moved"]}
+    assert before > stage.entry("incident-2026-08-14-api-startup-probe-timeout")["confidence"]
+
+
+def test_a_noisy_watch_stays_open_until_a_later_one_settles_it(stage: Stage) -> None:
+    """What was seen would never be known to have been right."""
+    name_august(stage)
+    stage.logged(PROBE)
+    first = stage.watched(stage.deploy(1))
+    stage.log.unlink()
+    stage.logged("served /search", level="INFO")
+    stage.watched(stage.deploy(2))
+    [outcome] = stage.book().trace(first["session"])["outcomes"]
+    assert ("success", True) == (outcome["effective_type"], outcome["attested"])
+    assert "recovered" in outcome["artifacts"]["why"]
+
+
+def test_a_log_that_cannot_be_read_is_never_quiet(stage: Stage) -> None:
+    """A watch that saw nothing would be a success."""
+    stage.log.mkdir()
+    result = stage.watched(stage.deploy(1))
+    assert not result["quiet"]
+    assert [] == stage.book().trace(result["session"])["outcomes"]
