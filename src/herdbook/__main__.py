@@ -162,6 +162,7 @@ COMMANDS: Final = {
             RUN,
             ("key_create", "key_list", "key_revoke", "key_rotate"),
         ),
+        Command("audit", "herdbook.surfaces.cli.commands.audit", "who did what, and what came of it", BACK, ("audit",)),
         Command(
             "tenant",
             "herdbook.surfaces.cli.commands.tenant",

@@ -4,6 +4,7 @@
       InvalidRequest (400)   InvalidText, InvalidValue, UnknownEntry, UnknownOutcomeType
       TooLarge (413)         Unauthorized (401)   Forbidden (403)   NotFound (404)
       Conflict (409)         VersionConflict, RequestConflict
+      TooManyRequests (429)
       Unavailable (503)      Busy, DiskFull (507), Unreachable
       Broken (500)           SealBroken, SealKeyMissing, SealKeyWrong, SchemaNewer
       CannotIsolate (501)    ExtraMissing (501)
@@ -87,6 +88,12 @@ class Forbidden(HerdbookError):
     """This credential does not have the scope for that verb: use one that has."""
 
     code, status = "forbidden", 403
+
+
+class TooManyRequests(HerdbookError):
+    """This key, or its tenant as a whole, has used up what it may ask for: wait as long as `retry_after` says, in seconds."""
+
+    code, status, retry = "too_many_requests", 429, True
 
 
 class NotFound(HerdbookError):

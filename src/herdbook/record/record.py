@@ -49,6 +49,8 @@ TRIGGERS = frozenset(
         "tenant_has_multipliers_v1",
         "access_key_only_ends_v1",
         "access_key_is_kept_v1",
+        "audit_is_immutable_v1",
+        "audit_is_kept_v1",
         "tuning_is_immutable_v1",
         "tuning_is_kept_v1",
         "ranker_is_immutable_v1",

@@ -6,7 +6,8 @@ Everything that comes out is a plain dict of JSON values or a HerdbookError; the
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +21,9 @@ from herdbook.fastloop.ordering import Orderer
 from herdbook.fastloop.search import Searcher
 from herdbook.record.cache import BoundedCache
 from herdbook.record.record import Record
-from herdbook.record.store.protocol import Planned
+from herdbook.record.store.protocol import Planned, Work
 from herdbook.service import reaching
+from herdbook.service.access.auditing import Audited, Auditor
 from herdbook.service.callers import Caller
 from herdbook.service.learning.scorers import Scorers
 from herdbook.service.verbs import VERBS, Verb
@@ -38,21 +40,46 @@ class Service:
         self.clock = clock
         self.briefer = Briefer(record, Orderer(scorers=Scorers(record)))
         self.searcher = Searcher(record, self.briefer.orderer)
+        self.auditor = Auditor(record, clock)
         self.views: BoundedCache[Reach, Service] = BoundedCache(VIEWS_MAX)
 
-    def perform(self, caller: Caller, verb: str, fields: Mapping[str, Any], *, lax: bool = False) -> dict[str, Any]:
+    def perform(
+        self, caller: Caller, verb: str, fields: Mapping[str, Any], *, lax: bool = False, request_id: str = ""
+    ) -> dict[str, Any]:
         """Do one verb and answer. `lax` reads numbers and booleans out of text, as query strings need."""
-        found = self.allowed(caller, verb)
-        request = parsed(found, fields, lax=lax)
-        done = self.acted(caller, found, request)
-        answer: dict[str, Any] = self.record.store.write(done, tenant=caller.tenant) if found.tells else done
-        return answer
+        if verb in VERBS and VERBS[verb].tells:
+            plan = self.plan(caller, verb, fields, lax=lax, request_id=request_id)
+            answer: dict[str, Any] = self.auditor.write(plan)
+            return answer
+        with self.noted(caller, verb, fields, request_id, also_done=True):
+            found = self.allowed(caller, verb)
+            told: dict[str, Any] = self.acted(caller, found, parsed(found, fields, lax=lax))
+        return told
 
-    def plan(self, caller: Caller, verb: str, fields: Mapping[str, Any]) -> Plan:
+    def plan(self, caller: Caller, verb: str, fields: Mapping[str, Any], *, lax: bool = False, request_id: str = "") -> Plan:
         """Check a telling verb and give the work that `commit` will do: how a server batches what arrives together."""
-        found = self.allowed(caller, verb)
-        assert found.tells, f"{verb} only asks: perform it"
-        return Planned(caller.tenant, self.acted(caller, found, parsed(found, fields, lax=False)))
+        with self.noted(caller, verb, fields, request_id, also_done=False):
+            found = self.allowed(caller, verb)
+            assert found.tells, f"{verb} only asks: perform it"
+            work: Work = self.acted(caller, found, parsed(found, fields, lax=lax))
+        if self.auditor.wants(caller, found.scope):
+            work = Audited(work, self.auditor.act(caller, verb, found.scope, fields, request=request_id, code="ok"))
+        return Planned(caller.tenant, work)
+
+    @contextmanager
+    def noted(self, caller: Caller, verb: str, fields: Mapping[str, Any], request_id: str, *, also_done: bool) -> Iterator[None]:
+        """Keep in the audit what is refused at the door, and questions that are answered."""
+        scope = VERBS[verb].scope if verb in VERBS else None
+        code = "ok"
+        try:
+            yield
+        except HerdbookError as refusal:
+            code = refusal.code
+            raise
+        finally:
+            if (also_done or code != "ok") and self.auditor.wants(caller, scope):
+                name = verb if scope else "unknown"
+                self.auditor.note(self.auditor.act(caller, name, scope, fields, request=request_id, code=code))
 
     def acted(self, caller: Caller, verb: Verb, request: Any) -> Any:
         """What a verb answers or plans, over the record as the caller's key sees it."""
@@ -74,7 +101,7 @@ class Service:
 
     def commit(self, plans: Sequence[Plan]) -> list[dict[str, Any] | HerdbookError]:
         """Do planned work in one durable transaction; each answer or refusal in its place, acknowledged after the commit."""
-        return self.record.store.write_batch(plans)
+        return self.auditor.commit(plans)
 
     def allowed(self, caller: Caller, verb: str) -> Verb:
         """The verb, if there is one and the caller has its scope. Denied by default."""
@@ -92,6 +119,7 @@ class Service:
         return self.record.base_rates(tenant, [path])[path]
 
     def close(self) -> None:
+        self.auditor.close()
         self.record.close()
 
 

@@ -24,7 +24,7 @@ VERBS: Final = {
     **dict.fromkeys(("trace", "why"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
     **dict.fromkeys(("status", "tune", "tuning", "exposures", "prove"), TENANT),
-    **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate"), TENANT),
+    **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate", "audit"), TENANT),
     **dict.fromkeys(("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"), TENANT),
     "runs": TENANT,
     **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),

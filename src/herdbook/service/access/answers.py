@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class BoxPassMade(TypedDict):
@@ -62,3 +62,23 @@ class TenantView(TypedDict):
 
 class Tenants(TypedDict):
     tenants: list[TenantView]
+
+
+class ActView(TypedDict):
+    at: str
+    identity: str
+    key: str | None
+    box: str | None
+    channel: str
+    verb: str
+    entity: str | None
+    what: dict[str, Any]
+    code: str
+    request: str
+    seal: str
+
+
+class AuditAnswer(TypedDict):
+    acts: list[ActView]
+    next: str | None
+    problems: NotRequired[list[str]]

@@ -42,8 +42,9 @@ def box_pass(service: Service, caller: Caller, request: requests.MakeBoxPass) ->
 
 def box_check(service: Service, caller: Caller, request: requests.CheckBoxPass) -> dict[str, Any]:
     """What a pass says, while it holds and its box lives."""
+    token = text.name(request.token, what="pass", chars_max=box_token.CHARS_MAX)
     try:
-        said = honoured(service, request.token)
+        said = honoured(service, token)
     except Unauthorized as problem:
         return {"valid": False, "why": problem.message}
     if said.tenant != caller.tenant:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from herdbook.base import limits
-from herdbook.service.requests import Request
+from herdbook.service.requests import Page, Request
 
 KeySeconds = Annotated[int, Meta(ge=1, le=limits.KEY_SECONDS_MAX)]
 Grace = Annotated[int, Meta(ge=0, le=limits.KEY_GRACE_SECONDS_MAX)]
@@ -86,3 +86,17 @@ class AdmitTenant(Request, frozen=True, kw_only=True):
     """Another admin key of a tenant, for one that has lost its own."""
 
     tenant: str
+
+
+class Audit(Request, frozen=True, kw_only=True):
+    """Who did what, when, and what came of it, newest first. Names only: never a value or a secret."""
+
+    who: str | None = None  # an identity, a key's id, or a box
+    act: str | None = None  # a verb
+    entity: str | None = None  # this path and what is below it
+    code: str | None = None  # ok, or of a refusal
+    since: str | None = None  # ISO 8601
+    until: str | None = None
+    after: str | None = None  # the `next` of the page before
+    limit: Page = limits.LIST_PAGE_DEFAULT
+    check: bool = False  # also whether every row is as it was written and none is missing from a chain

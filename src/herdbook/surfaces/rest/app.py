@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from herdbook.base.errors import Busy, HerdbookError, NotFound, Unauthorized, Unavailable
 from herdbook.base.http_edge import Internal
 from herdbook.base.ids import new_name
+from herdbook.service.access.metering import Bucket, Meter
 from herdbook.service.callers import DEFAULT_TENANT, Caller
 from herdbook.service.door import Service
 from herdbook.service.verbs import VERBS, Verb
@@ -66,6 +67,7 @@ class RestApp:
         self.service = service
         self.mounted = None if mcp is None else mcp(self.perform)
         self.metrics = Metrics()
+        self.meter = Meter(service)
         self.writer = BatchingWriter(service.commit, on_batch=self.metrics.batch, waiting_max=waiting_max)
         self.asker = ThreadPoolExecutor(1, thread_name_prefix="herdbook-ask")
         self.patient = ThreadPoolExecutor(2, thread_name_prefix="herdbook-turn")
@@ -98,25 +100,34 @@ class RestApp:
         self.asker.shutdown()
         self.patient.shutdown()
 
+    async def metered(self, caller: Caller, *, tells: bool) -> None:
+        """Count a request against what its key and its tenant may ask for. Raises TooManyRequests."""
+        while empty := self.meter.spend(caller, tells=tells):
+            parts = await self.writer.submit(self.meter.take(empty), size=0)
+            self.meter.got(cast(dict[Bucket, int], parts))
+
     # --- verbs ---
 
-    async def tell(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, size: int) -> Answer:
-        plan = self.service.plan(caller, verb.name, fields)
+    async def tell(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, size: int, request_id: str) -> Answer:
+        plan = self.service.plan(caller, verb.name, fields, request_id=request_id)
         return wire.json_answer(await self.writer.submit(plan, size=size))
 
     async def perform(self, caller: Caller, verb: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Any verb, for another surface on this server: through the same writer and the same threads."""
         found = VERBS.get(verb)
+        await self.metered(caller, tells=found is not None and found.tells)
         if found is not None and found.tells:
             return await self.writer.submit(self.service.plan(caller, verb, fields), size=len(repr(fields)))
         pool = self.patient if verb in WAITS_ITS_TURN else self.asker
         return await self.in_thread(pool, lambda: self.service.perform(caller, verb, fields))
 
-    async def ask(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, lax: bool) -> Answer:
+    async def ask(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, lax: bool, request_id: str) -> Answer:
         if verb.name in INLINE:
-            return wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax))
+            return wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax, request_id=request_id))
         pool = self.patient if verb.name in WAITS_ITS_TURN else self.asker
-        return await self.in_thread(pool, lambda: wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax)))
+        return await self.in_thread(
+            pool, lambda: wire.json_answer(self.service.perform(caller, verb.name, fields, lax=lax, request_id=request_id))
+        )
 
     async def in_thread(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         if self.asking >= ASKING_MAX:
@@ -137,7 +148,7 @@ class RestApp:
         """The record answers, and writes are being taken."""
         if self.writer.closing or self.writer.full():
             raise Unavailable("the server is stopping, or too many writes wait for the disk: send requests elsewhere or later")
-        caller = Caller(DEFAULT_TENANT, "readyz", frozenset({"host"}), channel="rest")
+        caller = Caller(DEFAULT_TENANT, "readyz", frozenset({"host"}), channel="python")  # nobody asks: it is not for the audit
         await self.in_thread(self.asker, lambda: wire.json_answer(self.service.perform(caller, "box_list", {"limit": 1})))
         return wire.json_answer({"ready": True})
 
@@ -210,6 +221,7 @@ class VerbEndpoint(Endpoint):
     async def handle(self, call: Call) -> Answer:
         caller = await self.caller(call)
         verb = VERBS.get(call.scope["path_params"]["verb"])
+        await self.app.metered(caller, tells=verb is not None and verb.tells)
         if verb is None:
             raise NotFound("there is no such verb: /openapi.json lists them")
         method = call.scope["method"]
@@ -217,10 +229,12 @@ class VerbEndpoint(Endpoint):
             body = await call.body()
             fields = wire.json_fields(call.headers, body)
             if verb.tells:
-                return await self.app.tell(caller, verb, fields, size=len(body))
-            return await self.app.ask(caller, verb, fields, lax=False)
+                return await self.app.tell(caller, verb, fields, size=len(body), request_id=call.request_id)
+            return await self.app.ask(caller, verb, fields, lax=False, request_id=call.request_id)
         if method == "GET" and not verb.tells:
-            return await self.app.ask(caller, verb, wire.query_fields(call.scope["query_string"]), lax=True)
+            return await self.app.ask(
+                caller, verb, wire.query_fields(call.scope["query_string"]), lax=True, request_id=call.request_id
+            )
         # HEAD, too: it would log a read that nobody got to see.
         return wire.method_not_allowed("POST" if verb.tells else "GET, POST")
 

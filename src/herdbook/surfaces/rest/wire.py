@@ -81,7 +81,7 @@ def json_answer(value: Any) -> Answer:
 def error_answer(error: HerdbookError, *, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Answer:
     """The one error shape; when a retry can help, also when."""
     if error.retry:
-        headers = (*headers, (b"retry-after", b"1"))
+        headers = (*headers, (b"retry-after", str(error.details.get("retry_after", 1)).encode()))
     return Answer(error.status, encode_error(error), headers=headers, code=error.code)
 
 

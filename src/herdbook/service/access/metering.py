@@ -1,0 +1,113 @@
+"""Rates and quotas: buckets in the store, one for a key and one for its tenant, shared by every server, taken from in parts.
+
+A server takes about a second's worth at a time and spends it in memory, so that most requests cost nothing, and together the
+servers never spend more than there is. What a server took and did not spend within a few seconds is forfeited.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from herdbook.base.errors import TooManyRequests
+from herdbook.record.store.protocol import Planned, Transaction
+from herdbook.service.callers import UNLIMITED, Caller
+
+if TYPE_CHECKING:
+    from herdbook.service.door import Service
+
+SECONDS: Final = {"minute": 60, "day": 86_400}
+PARTS: Final = 60  # of a whole bucket, taken at once
+KEPT_SECONDS: Final = 5
+
+
+class Bucket(NamedTuple):
+    """What is counted: requests of a minute or changes of a day, of a key or of a tenant as a whole."""
+
+    tenant: int
+    subject: str  # a key's id; empty for the tenant
+    per: str
+    size: int
+
+    @property
+    def refill(self) -> float:
+        """A second."""
+        return self.size / SECONDS[self.per]
+
+
+@dataclass(slots=True)
+class Taken:
+    """Out of a bucket, by this server, to be spent soon."""
+
+    left: int
+    until: int
+
+
+class Meter:
+    """What this server has taken. It belongs to one thread, that of the server's event loop; only the work runs elsewhere."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.taken: dict[Bucket, Taken] = {}
+
+    def spend(self, caller: Caller, *, tells: bool) -> list[Bucket]:
+        """Spend one request of what was taken; or the buckets that have to be taken from first, and nothing is spent."""
+        if caller.allowance == UNLIMITED:
+            return []
+        buckets = buckets_of(caller, tells=tells)
+        now = self.service.clock.now()
+        empty = [bucket for bucket in buckets if not self.has(bucket, now)]
+        if not empty:
+            for bucket in buckets:
+                self.taken[bucket].left -= 1
+        return empty
+
+    def has(self, bucket: Bucket, now: int) -> bool:
+        taken = self.taken.get(bucket)
+        return taken is not None and taken.left > 0 and taken.until > now
+
+    def take(self, buckets: list[Bucket]) -> Planned:
+        """Take a part of each, in one transaction; nothing of any where one is empty. Answers what was taken."""
+
+        def work(tx: Transaction) -> dict[Bucket, int]:
+            now = self.service.clock.now()
+            return {bucket: part_of(tx, bucket, now) for bucket in buckets}
+
+        return Planned(buckets[0].tenant, work)
+
+    def got(self, parts: dict[Bucket, int]) -> None:
+        until = self.service.clock.now() + KEPT_SECONDS * 1_000_000
+        if len(self.taken) > 10_000:
+            self.taken.clear()  # keys that nobody uses any more
+        for bucket, part in parts.items():
+            held = self.taken.get(bucket)
+            left = held.left if held is not None and held.until >= self.service.clock.now() else 0
+            self.taken[bucket] = Taken(left + part, until)
+
+
+def buckets_of(caller: Caller, *, tells: bool) -> list[Bucket]:
+    of_key, of_tenant = caller.allowance
+    found = []
+    for subject, (rate, quota) in ((caller.key or "", of_key), ("", of_tenant)):
+        if rate is not None:
+            found.append(Bucket(caller.tenant, subject, "minute", rate))
+        if quota is not None and tells:
+            found.append(Bucket(caller.tenant, subject, "day", quota))
+    return found
+
+
+def part_of(tx: Transaction, bucket: Bucket, now: int) -> int:
+    """Out of the bucket as it is by now. Raises TooManyRequests, which says when there will be something in it."""
+    where = {"tenant": bucket.tenant, "subject": bucket.subject, "per": bucket.per}
+    row = tx.row("allowance", where)
+    remaining, at = (float(bucket.size), now) if row is None else row
+    remaining = min(float(bucket.size), remaining + max(0, now - at) / 1_000_000 * bucket.refill)
+    if remaining < 1:
+        wait = math.ceil((1 - remaining) / bucket.refill)
+        whose = "this key" if bucket.subject else "this tenant"
+        what = "requests a minute" if bucket.per == "minute" else "changes a day"
+        raise TooManyRequests(f"{whose} may ask for {bucket.size} {what}: wait {wait} s, or have it raised", retry_after=wait)
+    part = max(1, min(int(remaining), bucket.size // PARTS))
+    tx.run("set_allowance", where | {"remaining": remaining - part, "at": max(now, at)})
+    return part
