@@ -255,7 +255,7 @@ class AssertedEndpoint(VerbEndpoint):
         if not shows_a_key or caller.box is not None:
             raise Unauthorized("a box is only believed behind a connector that shows a key: serve with one")
         asker = replace(caller, scopes=caller.scopes | {"host"}, verbs=None)
-        found = await self.app.ask(asker, VERBS["box_list"], {"box": box, "live": True}, lax=False)
+        found = await self.app.ask(asker, VERBS["box_list"], {"box": box, "live": True}, lax=False, request_id=call.request_id)
         if not any(row["box"] == box and row["live"] for row in json.loads(found.body)["boxes"]):
             raise Unauthorized("this box is closed in the record, or its lease ran out: it may call nothing any more")
         return replace(caller, scopes=caller.scopes & {"read", "write"}, channel="asserted", origin="agent", box=box)
