@@ -139,7 +139,7 @@ class Server:
             tables = admin.execute("SELECT relname FROM pg_class WHERE relnamespace = 'herdbook'::regnamespace AND relkind = 'r'")
             names = [f"herdbook.{row[0]}" for row in tables.fetchall() if row[0] != "migration"]
             admin.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY")
-            admin.execute("INSERT INTO herdbook.tenant (id, name) VALUES (1, 'default')")
+            admin.execute("INSERT INTO herdbook.tenant (id, name) VALUES (0, 'server'), (1, 'default')")
         self.free.append(name)
 
     def admin(self, database: str = "postgres") -> psycopg.Connection[tuple[Any, ...]]:
@@ -150,7 +150,7 @@ class Server:
         self.make()
         with self.admin() as admin:
             admin.execute("CREATE DATABASE herdbook_template")
-        setup.bring_up(self.url("herdbook_template"), post=True)
+        setup.Setup.bring_up(self.url("herdbook_template"), post=True)
         with self.admin() as admin:
             admin.execute(f"CREATE ROLE {LOGIN} LOGIN IN ROLE {setup.APP_ROLE}")
         return self

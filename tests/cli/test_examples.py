@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 # Examples that are shown and not run here, each with the reason.
 NOT_RUN = {
+    "db": "it needs a PostgreSQL server; tests/postgres runs it",
     "demo": "it takes seconds and a machine that can isolate boxes; tests/demo runs it",
     "mcp": "it speaks until its standard input ends, and one line is for another program; tests/mcp runs it",
     "serve": "it runs until it is stopped; tests/rest runs it",

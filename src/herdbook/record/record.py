@@ -269,7 +269,7 @@ class Record:
             if sealed and sealed[0]
             else "none yet",
             "triggers_missing": sorted(TRIGGERS - triggers),
-            "problems": self.store.check(),
+            "problems": self.store.check(tenant),
             "value_bytes_max": self.value_bytes_max,
         }
 

@@ -128,8 +128,8 @@ class Store(Reader, Protocol):
         """Let go of files and connections; everything acknowledged is already safe."""
         ...
 
-    def check(self) -> list[str]:
-        """The engine's own integrity check; empty when all is well."""
+    def check(self, tenant: int) -> list[str]:
+        """What the engine finds wrong with itself, and with this tenant's rows; empty when all is well."""
         ...
 
     def facts(self) -> dict[str, Any]:

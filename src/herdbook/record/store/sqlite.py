@@ -214,7 +214,7 @@ class SqliteStore:
             "reads_unreadable": self._journal.unreadable,
         }
 
-    def check(self) -> list[str]:
+    def check(self, tenant: int | None = None) -> list[str]:
         """SQLite's own integrity check; empty when all is well."""
         found = [row[0] for row in self._reader().raw.execute("PRAGMA quick_check(20)")]
         return [] if found == ["ok"] else found

@@ -16,7 +16,7 @@ from psycopg.adapt import Dumper
 from psycopg.types.numeric import Int8Dumper
 
 from herdbook.record.store.postgres.refusals import REFUSED, translated
-from herdbook.record.store.protocol import Params, Row
+from herdbook.record.store.protocol import SERVER, Params, Row
 from herdbook.record.store.queries import load_queries
 
 QUERIES = load_queries("postgres")
@@ -69,13 +69,20 @@ class Transaction:
     @contextmanager
     def acting_for(self, tenant: int) -> Iterator[Transaction]:
         before, self.tenant = self.tenant, tenant
-        self.rows("open_turn", {"tenant": tenant})
+        opened_for(self.raw, tenant)
+        if tenant == SERVER:
+            self.rows("take_turn", {"tenant": SERVER})
         try:
             yield self
         finally:
             self.tenant = before
-            if not self.failed:
-                self.rows("open_turn", {"tenant": before})
+            opened_for(self.raw, before)
+
+
+def opened_for(raw: Raw, tenant: int | None) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Whose rows the rest of the transaction sees; the answer is to be compared. A command, since a cluster passes those on."""
+    raw.execute(f"SET LOCAL app.tenant = '{'' if tenant is None else int(tenant)}'".encode())
+    return raw.execute(QUERIES["whose"])
 
 
 # Every query walks indexes in the order in which it is written, whatever the planner thinks of tables that were still small,

@@ -7,16 +7,18 @@ never changes the schema: its role may not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
+from typing import Any
 
 import psycopg
 
-from herdbook.base.errors import HerdbookError
 from herdbook.record.store.postgres.refusals import REFUSED, translated
 from herdbook.record.store.queries import load_migrations
 
 MIGRATIONS = load_migrations("postgres")
 SCHEMA = len(MIGRATIONS)
+CONNECT_SECONDS = 5
 APP_ROLE, OWNER_ROLE = "herdbook_app", "herdbook_owner"
 
 
@@ -39,34 +41,77 @@ def what_is_wrong(applied: Mapping[int, str] | None) -> str:
     return f"this database lacks the migration {missing[0]}: herdbook db migrate brings it up to date" if missing else ""
 
 
-def script(applied: Mapping[int, str], *, post: bool) -> Iterator[str]:
-    """The steps that bring a database with these migrations up to date, in order; the first makes the roles and the schema."""
+def steps(applied: Mapping[int, str], *, post: bool, distributed: bool) -> Iterator[str]:
+    """What brings a database with these migrations up to date, in order, each a transaction; the first makes roles and schema."""
     yield sql("roles")
     for number, name, text in MIGRATIONS:
         if number not in applied and (post or not is_post(name)):
             noted = sql("noted").format(number=number, name=name)
             as_owner = f"SET LOCAL ROLE {OWNER_ROLE};\nSET LOCAL search_path = herdbook, pg_temp;\nSET LOCAL lock_timeout = '5s';"
             yield f"BEGIN;\n{as_owner}\n{text}\n{noted}\n{sql('security')}\nCOMMIT;"
+    if distributed:
+        yield f"BEGIN;\n{sql('distributed')}\nCOMMIT;"
 
 
-def applied_in(connection: psycopg.Connection[tuple[object, ...]]) -> dict[int, str] | None:
+class Setup:
+    """What `herdbook db` does, as whoever the address logs in as."""
+
+    @staticmethod
+    def printable(url: str | None, *, post: bool, distributed: bool) -> str:
+        """What would be run on that database, or on an empty one."""
+        applied: Mapping[int, str] = {}
+        if url is not None:
+            with logged_in(url) as connection:
+                applied = applied_in(connection) or {}
+        return "\n\n".join(steps(applied, post=post, distributed=distributed))
+
+    @staticmethod
+    def bring_up(url: str, *, post: bool = False, distributed: bool = False) -> list[str]:
+        """Run it; the names of what was applied. Done twice, or by two at once, it is done once."""
+        with logged_in(url) as connection:
+            before = applied_in(connection) or {}
+            for step in steps(before, post=post, distributed=distributed):
+                connection.execute(step.encode())
+            after = applied_in(connection) or {}
+            return [name for number, name in after.items() if number not in before]
+
+    @staticmethod
+    def how_it_is(url: str) -> dict[str, Any]:
+        """What is applied, what is missing, and what of the catalogue would let tenants see one another."""
+        with logged_in(url) as connection:
+            applied = applied_in(connection)
+            return {
+                "server": str(connection.info.server_version // 10_000),
+                "applied": list((applied or {}).values()),
+                "missing": [name for number, name, _ in MIGRATIONS if number not in (applied or {})],
+                "wrong": what_is_wrong(applied),
+                "mistakes": [] if applied is None else mistakes_in(connection),
+            }
+
+
+@contextmanager
+def logged_in(url: str) -> Iterator[psycopg.Connection[Any]]:
+    try:
+        with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+            yield connection
+    except REFUSED as problem:
+        raise translated(problem) from problem
+
+
+def applied_in(connection: psycopg.Connection[Any]) -> dict[int, str] | None:
     """Which migrations a database has; None without a record in it."""
     there = connection.execute("SELECT to_regclass('herdbook.migration') IS NOT NULL").fetchone()
     if not there or not there[0]:
         return None
-    found = connection.execute("SELECT number, name FROM herdbook.migration ORDER BY number").fetchall()
-    return {int(str(number)): str(name) for number, name in found}
+    return dict(connection.execute("SELECT number, name FROM herdbook.migration ORDER BY number").fetchall())
 
 
-def bring_up(url: str, *, post: bool = False) -> list[str]:
-    """Run the script as whoever the address logs in as, who must be allowed to; the names of what was applied."""
-    try:
-        with psycopg.connect(url, autocommit=True) as connection:
-            before = applied_in(connection) or {}
-            for step in script(before, post=post):
-                connection.execute(step.encode())
-            after = applied_in(connection) or {}
-            return [name for number, name in after.items() if number not in before]
-    except REFUSED as problem:
-        refusal: HerdbookError = translated(problem)
-        raise refusal from problem
+def mistakes_in(connection: psycopg.Connection[Any]) -> list[str]:
+    """One sentence for each mistake in the catalogue; empty when tenants are kept apart."""
+    return [f"{kind}: {place}" for kind, place in connection.execute(sql("lint").encode()).fetchall()]
+
+
+def unbalanced_in(connection: psycopg.Connection[Any]) -> list[str]:
+    """Claims whose confidence is not what the last of their moves says, as rows restored without their triggers leave them."""
+    found = connection.execute(sql("unbalanced").encode()).fetchall()
+    return [f"the moves of entry {entry} do not add up to its confidence" for (entry,) in found]

@@ -22,14 +22,13 @@ from psycopg_pool import ConnectionPool, PoolClosed
 
 from herdbook.base.errors import Broken, HerdbookError, SchemaNewer, Unavailable
 from herdbook.base.ids import RowIds
-from herdbook.record.store.postgres.connection import QUERIES, Raw, Transaction, prepare
+from herdbook.record.store.postgres.connection import QUERIES, Raw, Transaction, opened_for, prepare
 from herdbook.record.store.postgres.refusals import REFUSED, Passing, translated
-from herdbook.record.store.postgres.setup import APP_ROLE, SCHEMA, what_is_wrong
+from herdbook.record.store.postgres.setup import APP_ROLE, CONNECT_SECONDS, SCHEMA, mistakes_in, unbalanced_in, what_is_wrong
 from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Row, Serving, Work
 
 T = TypeVar("T")
 CONNECTIONS_MAX = 16
-CONNECT_SECONDS = 5
 TIMEOUTS_MS = {"statement_timeout": 30_000, "lock_timeout": 20_000, "idle_in_transaction_session_timeout": 30_000}
 RETRY_SECONDS = 20.0  # how long a restart of the server may take before somebody is told
 PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4)  # before one more try; the last one repeats
@@ -105,9 +104,10 @@ class PostgresStore:
             tenant = serving.tenant if serving else exposures[0].tenant
             self._again(partial(self._note, tenant, [list(column) for column in zip(*exposures, strict=True)], serving))
 
-    def check(self) -> list[str]:
-        """PostgreSQL checks its own pages; that the log of moves adds up to the claims is for `herdbook doctor` to ask."""
-        return []
+    def check(self, tenant: int) -> list[str]:
+        """PostgreSQL checks its own pages; this asks whether tenants are kept apart and whether moves add up to claims."""
+        with self._transaction(READING, tenant) as tx:
+            return mistakes_in(tx.raw) + unbalanced_in(tx.raw)
 
     def facts(self) -> dict[str, Any]:
         with self._borrow() as raw:
@@ -141,7 +141,7 @@ class PostgresStore:
         tenant = params.get("tenant") if isinstance(params, Mapping) else None
         with self._borrow() as raw, raw.pipeline():
             raw.execute("BEGIN READ ONLY")
-            opened = raw.execute(QUERIES["open_turn"], {"tenant": tenant})
+            opened = opened_for(raw, tenant)
             asked = raw.execute(QUERIES[query], params)
             raw.execute("COMMIT")
             assert_tenant(opened.fetchone(), tenant)
@@ -150,7 +150,7 @@ class PostgresStore:
     def _note(self, tenant: int, columns: list[list[Any]], serving: Serving | None) -> None:
         with self._borrow() as raw, raw.pipeline():
             raw.execute(WRITING)
-            opened = raw.execute(QUERIES["open_turn"], {"tenant": tenant})
+            opened = opened_for(raw, tenant)
             raw.execute("SET LOCAL synchronous_commit = off")
             if serving:
                 raw.execute(QUERIES["insert_serving"], serving)
@@ -183,7 +183,7 @@ class PostgresStore:
             try:
                 with raw.pipeline():
                     raw.execute(begin)
-                    opened = raw.execute(QUERIES["open_turn"], {"tenant": tenant})
+                    opened = opened_for(raw, tenant)
                     if begin == WRITING and tenant is not None:
                         self._take_turn(tx, tenant, wait_seconds)
                     assert_tenant(opened.fetchone(), tenant)

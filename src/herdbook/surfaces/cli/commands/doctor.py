@@ -135,7 +135,7 @@ def integrity(status: Answer) -> Finding:
     problems = [str(each) for each in status.get("problems") or []]
     return Finding(
         ok=not problems,
-        what="integrity: " + ("; ".join(problems)[:300] if problems else "the file is whole"),
+        what="integrity: " + ("; ".join(problems)[:300] if problems else "the record is whole"),
         fix="restore the record from a backup",
     )
 

@@ -2,10 +2,11 @@
 -- with tenant; ids and times come from the application. Nothing here needs an extension. Texts compare by their bytes (COLLATE "C"),
 -- so that both engines sort alike. Who may see a row, and what else may be done to it, is in security.sql and in the grants below.
 
--- Whose rows they are. The row's lock is the tenant's turn to write; folded is the last number given to a read.
+-- Whose rows they are. The row's lock is the tenant's turn to write; folded is the last number given to a read. Tenant 0 is the server
+-- itself: whoever makes a tenant holds its turn, so that a name is given once though no constraint could say so across a cluster.
 CREATE TABLE tenant (
   id bigint NOT NULL PRIMARY KEY,
-  name text NOT NULL UNIQUE,
+  name text COLLATE "C" NOT NULL,
   folded bigint NOT NULL DEFAULT 0
 );
 GRANT UPDATE (folded) ON tenant TO herdbook_app;
@@ -519,4 +520,4 @@ CREATE TRIGGER revision_refolds_trust_v1 AFTER INSERT ON revision FOR EACH ROW E
 CREATE TRIGGER trace_is_immutable_v1 BEFORE UPDATE ON trace FOR EACH ROW EXECUTE FUNCTION refuse_v1('herdbook:append_only');
 CREATE TRIGGER trace_is_kept_v1 BEFORE DELETE ON trace FOR EACH ROW EXECUTE FUNCTION refuse_v1('herdbook:append_only');
 
-INSERT INTO tenant (id, name) VALUES (1, 'default');
+INSERT INTO tenant (id, name) VALUES (0, 'server'), (1, 'default');

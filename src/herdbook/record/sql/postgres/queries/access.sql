@@ -28,7 +28,7 @@ UPDATE access_key SET ends_at = %(ends_at)s, end_seal = %(end_seal)s WHERE tenan
 
 -- name: tenants
 -- Who there is, for the operator of the server alone.
-SELECT id, name, rate_minute, quota_day FROM tenant WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY id;
+SELECT id, name, rate_minute, quota_day FROM tenant WHERE id > 0 AND (%(name)s::text IS NULL OR name = %(name)s) ORDER BY id;
 
 -- name: next_tenant
 -- Tenants are few: numbers in order, under the write lock.

@@ -61,9 +61,9 @@ SELECT e.version FROM (
   GROUP BY h.entry ORDER BY score DESC, h.entry DESC LIMIT %(limit)s) m
 JOIN text_entry e ON e.tenant = %(tenant)s AND e.entry = m.entry ORDER BY m.score DESC, m.entry DESC;
 
--- name: open_turn
--- The one door: the tenant whose rows the transaction may see and write, said back.
-SELECT set_config('app.tenant', %(tenant)s::text, true);
+-- name: whose
+-- The one door says back for which tenant it opened the transaction.
+SELECT current_setting('app.tenant');
 
 -- name: take_turn
 -- One transaction at a time writes for a tenant: its ids then grow in the order of its commits, and nothing deadlocks.

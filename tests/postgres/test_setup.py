@@ -1,0 +1,101 @@
+"""`herdbook db`: a database made, looked at and brought up to date, and what a server says of one that is not ready for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from herdbook.__main__ import main
+from herdbook.base.errors import Broken, HerdbookError, SchemaNewer
+from herdbook.record.store.postgres import setup
+from herdbook.record.store.postgres.store import PostgresStore
+from tests.postgres_server import LOGIN, server
+
+
+@pytest.fixture
+def empty() -> Iterator[str]:
+    """A database with nothing in it."""
+    name = f"e{next(server().numbers)}"
+    with server().admin() as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    yield name
+    with server().admin() as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def herdbook(*line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = main(list(line))
+    return code, capsys.readouterr().out
+
+
+def test_a_database_is_made_once(empty: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A DBA could not tell whether it is done, or would do it twice."""
+    url = server().url(empty)
+    with pytest.raises(Broken, match="herdbook db init"):
+        PostgresStore(url)
+    assert 1 == herdbook("db", "status", "--record", url, capsys=capsys)[0]
+    code, told = herdbook("db", "init", "--record", url, "--json", capsys=capsys)
+    assert (0, [name for _, name, _ in setup.MIGRATIONS]) == (code, json.loads(told)["applied"])
+    code, told = herdbook("db", "init", "--record", url, capsys=capsys)
+    assert (0, "nothing to do: the schema is up to date\n") == (code, told)
+    code, told = herdbook("db", "status", "--record", url, "--json", capsys=capsys)
+    assert (0, "", [], []) == (code, *(json.loads(told)[name] for name in ("wrong", "missing", "mistakes")))
+    PostgresStore(server().url(empty, login=LOGIN)).close()
+
+
+def test_what_is_printed_is_what_is_run(empty: str, database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A DBA would read one thing, and get another."""
+    script = herdbook("db", "init", "--print-sql", capsys=capsys)[1]
+    with server().admin(empty) as admin:
+        admin.execute(script.encode())
+    tables = (
+        "SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute a"
+        " JOIN pg_class c ON c.oid = a.attrelid WHERE relnamespace = 'herdbook'::regnamespace AND attnum > 0 ORDER BY 1, 2"
+    )
+    with server().admin(empty) as one, server().admin(database) as other:
+        assert other.execute(tables).fetchall() == one.execute(tables).fetchall()
+        assert [] == setup.mistakes_in(one)
+
+
+def test_a_server_takes_only_a_schema_it_knows(empty: str) -> None:
+    """An old server would go on writing into a schema that no longer means what it thinks."""
+    url = server().url(empty)
+    setup.Setup.bring_up(url, post=True)
+    later = setup.SCHEMA + 1
+    with server().admin(empty) as admin:
+        admin.execute("INSERT INTO herdbook.migration (number, name) VALUES (%s, %s)", (later, f"{later:04}_more"))
+        PostgresStore(url).close()  # what old servers survive is applied before they end
+        admin.execute("INSERT INTO herdbook.migration (number, name) VALUES (%s, %s)", (later + 1, f"{later + 1:04}_post_less"))
+        with pytest.raises(SchemaNewer, match="_post_less"):
+            PostgresStore(url)
+        admin.execute("DELETE FROM herdbook.migration WHERE number >= %s", (setup.SCHEMA,))
+    with pytest.raises(Broken, match="herdbook db migrate"):
+        PostgresStore(url)
+
+
+def test_two_at_once_make_one(empty: str) -> None:
+    """Two DBAs, or two replicas of one job, would leave half a schema."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def bring_up(_: int) -> list[str] | str:
+        try:
+            return setup.Setup.bring_up(server().url(empty))
+        except HerdbookError as problem:
+            return problem.code
+
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(bring_up, range(2)))
+    assert any(isinstance(each, list) for each in done)
+    assert [] == setup.Setup.bring_up(server().url(empty))
+    assert [] == setup.Setup.how_it_is(server().url(empty))["mistakes"]
+
+
+def test_no_password_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The address of the record is in every status, log and error."""
+    code = main(["status", "--record", "postgresql://ann:hunter2@127.0.0.1:1/none"])
+    told = capsys.readouterr()
+    assert 0 != code
+    assert "hunter2" not in told.out + told.err
