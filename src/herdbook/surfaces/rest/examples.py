@@ -43,6 +43,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "diff": {**ENTRY, "old": 1, "new": 1},
     "why": {**ENTRY},
     "trace": {**REF},
+    "runs": {"entity": "acme/checkout", "limit": 100},
     "tune": {"entity": "acme/checkout", "values": {"holdback": 0.15}, "why": "to see which notes help", "request_id": "u-1"},
     "tuning": {"entity": "acme/checkout/tests"},
     "exposures": {"entity": "acme/checkout", "limit": 100},
