@@ -20,19 +20,22 @@ PIP := $(BIN)/python -m pip install --quiet --quiet
 PYTEST := $(BIN)/python -m pytest $(if $(STRICT),--no-skips)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check full bench lint format docs clean
+.PHONY: help demo demo-watch test check full bench lint format docs clean
 .DELETE_ON_ERROR:
 
 help: ## show this
 	@echo "herdbook: the record that outlives disposable agent environments"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo "  A first run sets up $(VENV) (about half a minute); later runs start at once. Needs Python 3.11 or newer and make."
 	@echo "  Another Python:  make PYTHON=python3.12 test      Fewer tests:  make test ARGS='-k trust -x'"
 
 demo: $(VENV)/.run ## two boxes and one record, end to end, in under a minute
 	@$(BIN)/herdbook demo $(ARGS)
+
+demo-watch: $(VENV)/.dev ## the on-call stories: a toy service, its deploys, and what the record makes of them
+	@$(BIN)/python -m examples.watch_demo $(ARGS)
 
 test: $(VENV)/.dev lint ## lint, types and the tests that continuous integration runs (< 10 minutes)
 	@echo "== tests: all but the long ones (make full runs those)"

@@ -66,11 +66,11 @@ class Stage:
     def revisions(self, **state: Any) -> None:
         (self.home / "api.state.json").write_text(json.dumps(state))
 
-    def worker(self, name: str = "w1") -> Worker:
+    def worker(self, name: str = "w1", *, lease_seconds: int = 60) -> Worker:
         provider = choose(state_dir=self.wiring.boxes_dir)
         boxes = Boxes(self.book(), provider, self.wiring.open_socket)
         self.closers.append(boxes.close)
-        return Worker(name, self.config, self.book(), boxes, should_draft_pr, on_step=self.on_step)
+        return Worker(name, self.config, self.book(), boxes, should_draft_pr, on_step=self.on_step, lease_seconds=lease_seconds)
 
     def deploy(self, n: int, **shas: str) -> str:
         """Put a deploy in the queue, as the dispatcher would."""

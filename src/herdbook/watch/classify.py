@@ -198,7 +198,7 @@ def between(first: Line, second: Line) -> float:
 
 def matching(happened: Sequence[Line], label: str, known: Sequence[KnownClass]) -> KnownClass | None:
     """The known class of this label with a pattern that one of the events matches; the most trusted first."""
-    of_label = sorted((each for each in known if each.label == label), key=lambda each: -each.confidence)
+    of_label = sorted((each for each in known if each.label == label), key=lambda each: (not each.acting, -each.confidence))
     return next((each for each in of_label if any(holds(p, e.text) for p in each.patterns for e in happened)), None)
 
 

@@ -27,7 +27,7 @@ def name_class(
     fix: Mapping[str, str] | None,
     of: str | None,
 ) -> dict[str, Any]:
-    """A class under a person's name: it stands at once, and `of` is the entry that first showed it."""
+    """A class under a person's name: it stands at once. `of` is the entry that showed it first, and proposes none any more."""
     if not all(pattern.strip() for pattern in patterns) or not patterns:
         raise InvalidRequest("a class needs a pattern: words that all occur in a line that belongs to it")
     book = sit(f"name the class {key}")
@@ -36,6 +36,14 @@ def name_class(
         value["fix"] = {"files": dict(fix)}
     links = [] if of is None else [{"rel": "see_also", "entity": entity, "key": of}]
     written = book.write(entity, key, value, why=why, kind="fact", confidence=0.8, links=links)
+    if of is not None:
+        proposed = book.read(entity, of)["value"]
+        kept = (
+            {name: each for name, each in proposed.items() if name not in ("label", "patterns")}
+            if isinstance(proposed, dict)
+            else {}
+        )
+        book.write(entity, of, {**kept, "of_class": key}, why=f"a person named its class {key}", kind="experience")
     ended = ended_well(book, f"named-{key}-{written['version']}", "success")
     return {**written, "standing": standing_of(ended, key) or written["standing"]}
 

@@ -46,10 +46,11 @@ class Worker:
         *,
         on_step: Step = lambda step: None,  # for whoever wants to see, or to pull the plug
         now: Callable[[], float] = time.time,
+        lease_seconds: int = LEASE_SECONDS,
     ) -> None:
         self.name, self.config, self.book, self.boxes, self.gate = name, config, book, boxes, gate
         self.queue = RecordQueue(book)
-        self.on_step, self.now = on_step, now
+        self.on_step, self.now, self.lease_seconds = on_step, now, lease_seconds
 
     def run(self, stopped: threading.Event, *, idle_seconds: float = 2.0) -> None:
         """Until stopped: reap, take, work. A job that fails is said, and left to the next attempt."""
@@ -64,7 +65,7 @@ class Worker:
     def once(self) -> bool:
         """One job, if there is one."""
         try:
-            job = self.queue.take(self.name, lease_seconds=LEASE_SECONDS)
+            job = self.queue.take(self.name, lease_seconds=self.lease_seconds)
             if job is None:
                 return False
             self.on_step("taken")
@@ -74,7 +75,7 @@ class Worker:
         return True
 
     def work(self, job: dict[str, Any]) -> None:
-        with Beating(self.queue, job):
+        with Beating(self.queue, job, lease_seconds=self.lease_seconds):
             run = Run(self, job)
             run.tell_only() if job["body"]["kind"] == "notify" else run.watch()
 
@@ -110,7 +111,7 @@ class Run:
         return self.progress[name]
 
     def keep(self) -> None:
-        self.worker.queue.beat(self.job, lease_seconds=LEASE_SECONDS, progress=self.progress)
+        self.worker.queue.beat(self.job, lease_seconds=self.worker.lease_seconds, progress=self.progress)
 
     # --- the box ---
 
@@ -353,8 +354,8 @@ class Run:
 class Beating:
     """Keeps a job's lease while it is worked on."""
 
-    def __init__(self, queue: RecordQueue, job: dict[str, Any]) -> None:
-        self.queue, self.job = queue, job
+    def __init__(self, queue: RecordQueue, job: dict[str, Any], *, lease_seconds: int) -> None:
+        self.queue, self.job, self.lease_seconds = queue, job, lease_seconds
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self.beat, name="herdbook-job-lease", daemon=True)
 
@@ -367,9 +368,9 @@ class Beating:
         self.thread.join()
 
     def beat(self) -> None:
-        while not self.stopped.wait(LEASE_SECONDS / 3):
+        while not self.stopped.wait(self.lease_seconds / 3):
             try:
-                self.queue.beat(self.job, lease_seconds=LEASE_SECONDS)
+                self.queue.beat(self.job, lease_seconds=self.lease_seconds)
             except (HerdbookError, Refused, OSError) as problem:
                 LOG.warning("the lease of %s could not be kept: %s", self.job["job"], problem)
 

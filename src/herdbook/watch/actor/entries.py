@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from herdbook.watch.findings import KnownClass
 from herdbook.watch.rules import REGRESSION
+from herdbook.watch.sources.moments import iso_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 WORDS_MAX = 8
 SLUG_CHARS_MAX = 48
+CHANGELOG_CHARS_MAX = 2_000
+FRESH_DAYS = 14  # after that a single watch leaves briefings, never the history, and classes keep the room
 COMMON = re.compile(
     "errors?|warning|info|debug|critical|fatal|traceback|most|recent|call|last|file|line|the|and|for|with|from|that|this"
 )
@@ -56,13 +59,14 @@ def write_deploy(
     seen = list(watched)
     value = {
         "repositories": dict(changes),
-        "changelog": log[:8000],
+        "changelog": log[:CHANGELOG_CHARS_MAX],
         "services": {each.name: each.found.label for each in seen},
         "revisions": {each.name: asdict(each.state) for each in seen},
         "outcome": "quiet" if quiet else "noisy",
     }
     labels = ", ".join(f"{each.name} {each.found.label}" for each in seen)
-    return book.write(entity, key, value, why=f"watched after the release: {labels or 'no service'}", kind="experience")
+    why = f"watched after the release: {labels or 'no service'}"
+    return book.write(entity, key, value, why=why, kind="experience", expires_at=fresh_until())
 
 
 def write_diagnosis(
@@ -81,7 +85,9 @@ def write_diagnosis(
         "; ".join([*found.signals.states, *(line.split("\n", 1)[0][:200] for line in found.signals.lines[:3])])
         or "nothing in its logs"
     )
-    return book.write(entity, f"diagnosis-{component}", value, why=why[:2000], kind="experience", links=links)
+    return book.write(
+        entity, f"diagnosis-{component}", value, why=why[:2000], kind="experience", links=links, expires_at=fresh_until()
+    )
 
 
 def write_incident(
@@ -94,7 +100,8 @@ def write_incident(
         key = f"incident-{day}-{component}-{slug(found.label)}"
         link = {"rel": "see_also", "entity": found.matched.entity, "key": found.matched.key, "version": found.matched.version}
         value = {"of_class": found.matched.key, "component": component, "seen": evidence[:600]}
-        return book.write(entity, key, value, why=f"matches {found.matched.key}", kind="experience", links=[*links, link])
+        why = f"matches {found.matched.key}"
+        return book.write(entity, key, value, why=why, kind="experience", links=[*links, link], expires_at=fresh_until())
     words = telling_words(evidence)
     name = slug(" ".join(words) or found.label)
     key = f"regression-{day}-{name}" if found.label == REGRESSION else f"incident-{day}-{component}-{name}"
@@ -109,6 +116,10 @@ def write_incident(
     )
 
 
+def fresh_until() -> str:
+    return iso_of(time.time() + FRESH_DAYS * 86_400)
+
+
 def telling_words(evidence: str) -> list[str]:
     """The words that name this kind of event: the last line of a stack trace, without numbers, times, paths and common words."""
     lines = [line for line in evidence.split("\n") if line.strip() and not line[:1].isspace()] or [evidence]
@@ -117,4 +128,6 @@ def telling_words(evidence: str) -> list[str]:
 
 
 def slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:SLUG_CHARS_MAX].strip("-") or "unnamed"
+    """A short name for a key, cut between words."""
+    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return (name if len(name) <= SLUG_CHARS_MAX else name[: SLUG_CHARS_MAX + 1].rpartition("-")[0]) or "unnamed"

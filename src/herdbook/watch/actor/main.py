@@ -25,7 +25,7 @@ from herdbook.watch.sources.web import Web
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BRIEFING_TOKENS = 8_000
+BRIEFING_TOKENS = 64_000  # code reads it, not a model: a class that is left out would be a first sighting
 FAILED = 4
 LOG_CHARS_FOR_AGENT = 40_000
 
