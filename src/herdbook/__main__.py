@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from herdbook.base import settings
+from herdbook.base.errors import ExtraMissing
 from herdbook.base.version import VERSION
 from herdbook.surfaces.cli import parser, problems
 from herdbook.surfaces.cli.invocation import Door, Invocation
@@ -343,8 +344,10 @@ class BoxWiring:
         """What makes the gateway's part of a box's socket, where somebody has set up connections."""
         if not self.settings.gateway.is_dir():
             return None
-        from herdbook.gateway.opening import open_app
-
+        try:
+            from herdbook.gateway.opening import open_app
+        except ModuleNotFoundError as problem:  # there are connections, so boxes would miss them
+            raise ExtraMissing.of("gateway", what=f"the package {problem.name}") from problem
         return lambda call: open_app(self.settings, call)
 
     def open_record(self) -> Client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -64,7 +65,9 @@ class Upstream:
 
     answers: dict[str, Answer] = field(default_factory=dict)  # by path, else `plain`
     asked: list[Asked] = field(default_factory=list)
+    tls: ssl.SSLContext | None = None
     connections: int = 0
+    writers: set[asyncio.StreamWriter] = field(default_factory=set)
     received: int = 0  # bytes of bodies so far, also of those still on their way
 
     def __post_init__(self) -> None:
@@ -75,7 +78,7 @@ class Upstream:
 
     def start(self) -> asyncio.Server:
         async def begin() -> asyncio.Server:
-            return await asyncio.start_server(self.serve, sock=self.sock)
+            return await asyncio.start_server(self.serve, sock=self.sock, ssl=self.tls)
 
         return self.thread.call(begin())
 
@@ -86,12 +89,17 @@ class Upstream:
     def close(self) -> None:
         async def end() -> None:
             self.server.close()
+            for writer in list(self.writers):
+                writer.transport.abort()
+            for _ in range(10):  # turns of the loop in which what was aborted, or never became a connection, is closed
+                await asyncio.sleep(0)
 
         self.thread.call(end())
         self.thread.stop()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.writers.add(writer)
         try:
             while asked := await self.request(reader):
                 path = asked.target.partition("?")[0]
@@ -100,6 +108,7 @@ class Upstream:
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
+            self.writers.discard(writer)
             writer.close()
 
     async def request(self, reader: asyncio.StreamReader) -> Asked | None:
