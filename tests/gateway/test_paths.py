@@ -152,6 +152,7 @@ def test_a_block_holds_in_every_spelling(path: str) -> None:
     """A box could do what is blocked by writing it in another case, with a slash at the end or with parameters."""
     assert not may("PUT", path, "* /**", "block PUT /pulls/*/merge")
     assert not may("PUT", path, "block PUT /pulls/*/merge", "* /**")
+    assert not may("PUT", path, "* /**", "block PUT /Pulls/*/Merge")
     assert may("GET", path, "* /**", "block PUT /pulls/*/merge")
 
 
