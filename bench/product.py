@@ -20,7 +20,7 @@ BATCH = 2_000  # entries a transaction, while filling
 
 
 @contextmanager
-def opened(record: Path) -> Iterator[herdbook.Client]:
+def opened(record: Path | str) -> Iterator[herdbook.Client]:
     """A client over the file, in this process; its session begins with its first call."""
     with herdbook.open(record, agent="bench") as book:
         yield book
@@ -31,7 +31,7 @@ def another_run(book: herdbook.Client) -> herdbook.Client:
     return herdbook.Client(book.transport, agent="bench")
 
 
-def filled(record: Path, places: Iterable[tuple[str, str]], say: Callable[[str], None]) -> None:
+def filled(record: Path | str, places: Iterable[tuple[str, str]], say: Callable[[str], None]) -> None:
     """Write an entry at each place through the record's own checks, many a transaction."""
     numbered, written = enumerate(places), 0
     with opened(record) as book:
@@ -53,7 +53,7 @@ def entry_fields(number: int, place: tuple[str, str]) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(record: Path, address: Address) -> Iterator[None]:
+def serving(record: Path | str, address: Address) -> Iterator[None]:
     """`herdbook serve` on a port of loopback or on a unix socket, until the block ends."""
     with opened(record):
         pass  # made here, so that the server does not have to say that it makes one

@@ -22,7 +22,7 @@ from typing import Any
 
 from bench.timing import Claim, NotMeasured, Result, Scale, seconds_each
 
-BENCHES = ("startup", "writes", "reads", "outcomes", "briefing", "growth", "contention", "rest", "gateway")
+BENCHES = ("startup", "writes", "reads", "outcomes", "briefing", "growth", "contention", "rest", "gateway", "on_postgres")
 
 
 def main(arguments: Sequence[str]) -> int:

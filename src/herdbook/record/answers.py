@@ -22,12 +22,6 @@ def first(tx: Transaction, tenant: int, verb: str, name: str, digest: bytes) -> 
     return None if row is None else unless_another(row, verb, name, digest)
 
 
-def written(tx: Transaction, tenant: int, name: str, digest: bytes) -> Any:
-    """The same for a write, whose answer stands with the version it made, or here if it only re-affirmed."""
-    row = tx.row("written_before", {"tenant": tenant, "id": name})
-    return None if row is None else unless_another(row, "write", name, digest)
-
-
 def unless_another(row: Row, verb: str, name: str, digest: bytes) -> Any:
     if row[0] != digest:
         raise RequestConflict(f"{name!r} was already used for a {verb} with another body: use a new id for a new request")

@@ -96,20 +96,23 @@ def supersede(record: Record, tx: Transaction, stamp: Stamp, new: Draft, *, at: 
     """Write the next version of a key, once per request id. Raises VersionConflict where `if_version` is not current."""
     session = require_session(record, tx, stamp, new.session) if new.session else None
     digest = seals.digest(new.body_digest, stamp.identity, stamp.box)  # another's request is another request
-    before = answers.written(tx, stamp.tenant, new.request_id, digest)
-    if before is not None:
-        return written(new, Written(*before))
-    path = place(record, tx, stamp.tenant, new.path)
-    head = tx.row("head_for_write", {"tenant": stamp.tenant, "path": path, "key": new.key})
+    path = record.path_id(stamp.tenant, new.path, tx)
+    asked = {"tenant": stamp.tenant, "id": new.request_id, "path": path, "key": new.key, "claim": new.claim_digest}
+    found = tx.row("before_write", asked)
+    assert found is not None
+    if found[0] is not None:
+        return written(new, Written(*answers.unless_another(found, "write", new.request_id, digest)))
+    head, claim = (row if row[0] is not None else None for row in (found[2:10], found[10:]))
     current = head[1] if head else 0
     if new.if_version is not None and new.if_version != current:
         raise VersionConflict(f"{new.key!r} is at version {current}, not {new.if_version}: read it again, then decide")
-    if head and says_the_same(head, new):
-        done = affirm(tx, stamp, head, path=path, at=at)
+    if head and claim and says_the_same(head, new):
+        done = affirm(tx, stamp, head, claim, path=path, at=at)
         answers.keep(tx, stamp.tenant, "write", new.request_id, digest, done)
     else:
         author = session.agent if session else stamp.identity
-        done = append(record, tx, stamp, new, head, path=path, author=author, body=digest, at=at)
+        path = add_path(record, tx, stamp.tenant, new.path) if path is None else path
+        done = append(record, tx, stamp, new, head, claim, path=path, author=author, body=digest, at=at)
     return written(new, done)
 
 
@@ -129,18 +132,25 @@ class Written(NamedTuple):
     at: int
 
 
-def affirm(tx: Transaction, stamp: Stamp, head: Row, *, path: int, at: int) -> Written:
+def affirm(tx: Transaction, stamp: Stamp, head: Row, claim_row: Row, *, path: int | None, at: int) -> Written:
     """Count and date a claim made again. Its confidence stays: repeating a thing does not make it truer."""
     entry, number, version, claim, standing_version, *_ = head
-    where = {"tenant": stamp.tenant, "path": path, "entry": entry, "claim": claim}
-    tx.run("affirm_claim", where | {"at": at})
-    row = tx.row("claim_by_digest", where)
-    assert row is not None
-    return Written(number, "affirmed", row[1], trust.earned(standing_of(row), version, standing_version), at)
+    tx.run("affirm_claim", {"tenant": stamp.tenant, "path": path, "entry": entry, "claim": claim, "at": at})
+    return Written(number, "affirmed", claim_row[1], trust.earned(standing_of(claim_row), version, standing_version), at)
 
 
 def append(
-    record: Record, tx: Transaction, stamp: Stamp, new: Draft, head: Row | None, *, path: int, author: str, body: bytes, at: int
+    record: Record,
+    tx: Transaction,
+    stamp: Stamp,
+    new: Draft,
+    head: Row | None,
+    claim_row: Row | None,
+    *,
+    path: int,
+    author: str,
+    body: bytes,
+    at: int,
 ) -> Written:
     """Add a version, and a claim if nobody claimed this before. The head is moved first: it is what serialises writers."""
     tenant = stamp.tenant
@@ -148,7 +158,6 @@ def append(
     version, entry = tx.next_id(), head[0] if head else tx.next_id()
     claim = new.claim_digest
     where = {"tenant": tenant, "path": path, "entry": entry, "claim": claim}
-    claim_row = tx.row("claim_by_digest", where) if head else None
     stated = trust.FRESH_CONFIDENCE if new.stated is None else new.stated
     # An operator's own words stand with the claim at once; an agent's have to earn it, as any of its words.
     restates = claim_row is not None and claim_stands(claim_row) and stamp.origin in TRUSTED_ORIGINS
@@ -241,14 +250,12 @@ def claim_stands(claim_row: Row) -> bool:
     return trust.acts(standing_of(claim_row))
 
 
-def place(record: Record, tx: Transaction, tenant: int, path: str) -> int:
+def add_path(record: Record, tx: Transaction, tenant: int, path: str) -> int:
     """The number of a path, which is made on first use."""
-    number = record.path_id(tenant, path, tx)
-    if number is None:
-        if not record.reach.covers(path):
-            raise Forbidden(f"this key does not reach {path!r}: use one whose patterns cover it")
-        number = tx.next_id()
-        tx.run("insert_path", {"tenant": tenant, "id": number, "path": path})
+    if not record.reach.covers(path):
+        raise Forbidden(f"this key does not reach {path!r}: use one whose patterns cover it")
+    number = tx.next_id()
+    tx.run("insert_path", {"tenant": tenant, "id": number, "path": path})
     return number
 
 

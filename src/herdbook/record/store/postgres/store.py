@@ -29,6 +29,7 @@ from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Ro
 
 T = TypeVar("T")
 CONNECTIONS_MAX = 16
+LIFETIME_SECONDS = 600  # of a connection: how it plans is decided when it is made, by how large the record is
 TIMEOUTS_MS = {"statement_timeout": 30_000, "lock_timeout": 20_000, "idle_in_transaction_session_timeout": 30_000}
 RETRY_SECONDS = 20.0  # how long a restart of the server may take before somebody is told
 PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4)  # before one more try; the last one repeats
@@ -53,6 +54,7 @@ class PostgresStore:
                 min_size=1,
                 max_size=CONNECTIONS_MAX,
                 num_workers=2,
+                max_lifetime=LIFETIME_SECONDS,
                 timeout=CONNECT_SECONDS,
                 configure=lambda raw: prepare(raw, role=APP_ROLE, timeouts=TIMEOUTS_MS),
                 open=False,

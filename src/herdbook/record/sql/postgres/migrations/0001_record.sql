@@ -367,8 +367,9 @@ BEGIN
 END $$;
 
 CREATE FUNCTION version_without_gap_v1() RETURNS trigger LANGUAGE plpgsql SET search_path = herdbook, pg_temp AS $$
-BEGIN
-  IF NEW.number <> 1 + coalesce((SELECT max(v.number) FROM version v WHERE v.tenant = NEW.tenant AND v.entry = NEW.entry), 0) THEN
+BEGIN -- not max(number): for that the planner may walk all versions of an entry that has many more than most
+  IF NEW.number <> 1 + coalesce((SELECT v.number FROM version v WHERE v.tenant = NEW.tenant AND v.entry = NEW.entry
+                                 ORDER BY v.number DESC LIMIT 1), 0) THEN
     RAISE EXCEPTION 'herdbook:version_gap' USING ERRCODE = 'HB001';
   END IF;
   RETURN NEW;

@@ -6,11 +6,18 @@ SELECT id FROM path WHERE tenant = %(tenant)s AND path = %(path)s;
 -- Under the write lock, so that two writers of a new path agree on its number.
 INSERT INTO path (tenant, id, path) VALUES (%(tenant)s, %(id)s, %(path)s);
 
--- name: head_for_write
--- The head and what its current version asserts, so that an identical write can re-affirm instead of adding a version.
-SELECT e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at
-FROM entry e JOIN version v ON v.tenant = e.tenant AND v.id = e.version
-WHERE e.tenant = %(tenant)s AND e.path = %(path)s AND e.key = %(key)s;
+-- name: before_write
+-- All that a write has to know, asked at once: what its id came to, whether it made a version or re-affirmed one; the head and what its
+-- current version asserts; and the record of the claim, which an old claim finds again.
+SELECT x.body, x.answered, e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at,
+       c.digest, c.confidence, c.observed, c.corroborated, c.held, c.failed, c.failed_since
+FROM (SELECT 1 AS one) f
+LEFT JOIN (SELECT body, answered FROM version WHERE tenant = %(tenant)s AND request = %(id)s
+           UNION ALL SELECT digest, answer FROM request WHERE tenant = %(tenant)s AND verb = 'write' AND id = %(id)s) x ON true
+LEFT JOIN entry e ON e.tenant = %(tenant)s AND e.path = %(path)s AND e.key = %(key)s
+LEFT JOIN LATERAL (SELECT w.why, w.links, w.expires_at FROM version w WHERE w.tenant = e.tenant AND w.id = e.version OFFSET 0) v ON true
+LEFT JOIN LATERAL (SELECT d.* FROM claim d WHERE d.tenant = e.tenant AND d.path = e.path AND d.entry = e.id AND d.digest = %(claim)s
+                   OFFSET 0) c ON true;
 
 -- name: insert_entry
 -- The head of a new entry.
@@ -27,11 +34,6 @@ INSERT INTO version (tenant, id, entry, path, key, number, claim, value, why, ki
                      origin, author, identity, session, box, at, request, body, answered, seal)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
 
--- name: claim_by_digest
--- Going back to an old claim finds its record again.
-SELECT digest, confidence, observed, corroborated, held, failed, failed_since FROM claim
-WHERE tenant = %(tenant)s AND path = %(path)s AND entry = %(entry)s AND digest = %(claim)s;
-
 -- name: insert_claim
 -- A changed claim starts over at the confidence its author states.
 INSERT INTO claim (tenant, path, entry, digest, initial, confidence)
@@ -41,11 +43,6 @@ VALUES (%(tenant)s, %(path)s, %(entry)s, %(claim)s, %(confidence)s, %(confidence
 -- The same claim for the same reason is counted and dated, not stored again.
 UPDATE claim SET affirmed = affirmed + 1, affirmed_at = %(at)s
 WHERE tenant = %(tenant)s AND path = %(path)s AND entry = %(entry)s AND digest = %(claim)s;
-
--- name: written_before
--- What a request id came to, whether it made a version or re-affirmed one.
-SELECT body, answered FROM version WHERE tenant = %(tenant)s AND request = %(id)s
-UNION ALL SELECT digest, answer FROM request WHERE tenant = %(tenant)s AND verb = 'write' AND id = %(id)s;
 
 -- name: first_answer
 -- What was answered to this id before, if anything.
@@ -69,14 +66,14 @@ WHERE e.tenant = %(tenant)s AND e.path = %(path)s AND e.key = %(key)s;
 -- Only what decides an entry's place: a thousand rows are read for forty that are shown, and every column counts.
 SELECT e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
        c.held, c.failed
-FROM jsonb_array_elements_text(%(paths)s::jsonb) j (value)
-JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value::bigint
+FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
+JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value
 JOIN claim c ON c.tenant = %(tenant)s AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
 -- name: entries_of_gone
 -- The entries that name lost versions. Walks all entries: only a damaged record has to be asked this.
 SELECT e.version, p.path, e.key, e.number FROM entry e JOIN path p ON p.tenant = e.tenant AND p.id = e.path
-WHERE e.tenant = %(tenant)s AND e.version IN (SELECT j.value::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value));
+WHERE e.tenant = %(tenant)s AND e.version IN (SELECT j.value FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value));
 
 -- name: path_ids_below
 -- A path and everything under it: one range of the path index.
@@ -86,8 +83,8 @@ SELECT id, path FROM path WHERE tenant = %(tenant)s AND (path = %(path)s OR (pat
 -- The trust behind given versions (ids as a JSON list), whether they are current or not.
 SELECT p.path, e.key, e.id, v.id, e.standing_version, c.digest, c.confidence, c.moves, c.recalls, c.observed, c.corroborated,
        c.held, c.failed, c.failed_since, c.affirmed, c.affirmed_at, c.last_type, c.last_ref, c.last_at
-FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value)
-JOIN version v ON v.id = j.value::bigint AND v.tenant = %(tenant)s
+FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value)
+JOIN version v ON v.id = j.value AND v.tenant = %(tenant)s
 JOIN entry e ON e.tenant = %(tenant)s AND e.path = v.path AND e.key = v.key
 JOIN path p ON p.tenant = %(tenant)s AND p.id = v.path
 JOIN claim c ON c.tenant = %(tenant)s AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim;
@@ -96,8 +93,8 @@ JOIN claim c ON c.tenant = %(tenant)s AND c.path = v.path AND c.entry = v.entry 
 -- The texts of given versions (ids as a JSON list), with what their seals cover.
 SELECT v.id, v.entry, v.claim, p.path, v.key, v.number, v.value, v.why, v.kind, v.worked, v.confidence, v.applies_when,
        v.expires_at, v.links, v.origin, v.author, v.identity, v.session, v.box, v.at, v.request, v.seal
-FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value)
-JOIN version v ON v.id = j.value::bigint AND v.tenant = %(tenant)s
+FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value)
+JOIN version v ON v.id = j.value AND v.tenant = %(tenant)s
 JOIN path p ON p.tenant = %(tenant)s AND p.id = v.path;
 
 -- name: version_ids
@@ -148,7 +145,7 @@ SELECT p.id, (SELECT min(w.id) FROM version w WHERE w.tenant = %(tenant)s AND w.
     WHERE v.tenant = %(tenant)s AND v.entry = p.entry AND v.id < p.id
       AND (c.observed > 0 OR c.corroborated > 0) AND c.failed_since < %(contested)s
     ORDER BY v.id DESC LIMIT 1))
-FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value) JOIN version p ON p.id = j.value::bigint AND p.tenant = %(tenant)s;
+FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value) JOIN version p ON p.id = j.value AND p.tenant = %(tenant)s;
 
 -- name: origin_of
 -- Where a version came from.

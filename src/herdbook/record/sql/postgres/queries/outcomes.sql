@@ -37,8 +37,8 @@ INSERT INTO counted (tenant, entry, identity, day) VALUES (%s, %s, %s, %s);
 
 -- name: counted_already
 -- Which of some entries (ids as a JSON list) have counted today for this identity.
-SELECT c.entry FROM jsonb_array_elements_text(%(entries)s::jsonb) j (value)
-JOIN counted c ON c.tenant = %(tenant)s AND c.entry = j.value::bigint AND c.identity = %(identity)s AND c.day = %(day)s;
+SELECT c.entry FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(entries)s::jsonb) a OFFSET 0) j (value)
+JOIN counted c ON c.tenant = %(tenant)s AND c.entry = j.value AND c.identity = %(identity)s AND c.day = %(day)s;
 
 -- name: add_base_rate
 -- The entity's own success rate, which evidence is measured against.
@@ -153,4 +153,4 @@ SELECT n, event, digest, seal, at FROM trace WHERE tenant = %(tenant)s AND sessi
 
 -- name: numbers_of
 -- The numbers of given versions (ids as a JSON list).
-SELECT v.id, v.number FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value) JOIN version v ON v.id = j.value::bigint AND v.tenant = %(tenant)s;
+SELECT v.id, v.number FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value) JOIN version v ON v.id = j.value AND v.tenant = %(tenant)s;

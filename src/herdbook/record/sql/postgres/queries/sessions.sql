@@ -50,13 +50,13 @@ WHERE r.tenant = %(tenant)s AND r.session = %(session)s AND r.served = 1 AND v.e
 -- name: causes_of
 -- What an outcome needs to know of the versions it names (ids as a JSON list).
 SELECT v.id, v.claim, v.entry, v.path, p.path, v.session, v.box, v.identity, v.applies_when
-FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value)
-JOIN version v ON v.id = j.value::bigint AND v.tenant = %(tenant)s
+FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value)
+JOIN version v ON v.id = j.value AND v.tenant = %(tenant)s
 JOIN path p ON p.tenant = %(tenant)s AND p.id = v.path;
 
 -- name: next_action
 -- Numbers within a session, under the write lock.
-SELECT 1 + coalesce(max(n), 0) FROM action WHERE tenant = %(tenant)s AND session = %(session)s;
+SELECT 1 + coalesce((SELECT n FROM action WHERE tenant = %(tenant)s AND session = %(session)s ORDER BY n DESC LIMIT 1), 0);
 
 -- name: insert_action
 -- One tool call.
@@ -70,7 +70,7 @@ WHERE tenant = %(tenant)s AND session = %(session)s AND n > %(actions)s ORDER BY
 
 -- name: next_context
 -- Numbers within a session, under the write lock.
-SELECT 1 + coalesce(max(n), 0) FROM context WHERE tenant = %(tenant)s AND session = %(session)s;
+SELECT 1 + coalesce((SELECT n FROM context WHERE tenant = %(tenant)s AND session = %(session)s ORDER BY n DESC LIMIT 1), 0);
 
 -- name: insert_context
 -- One thing the agent was given.
@@ -82,7 +82,7 @@ SELECT n, name, text, at FROM context WHERE tenant = %(tenant)s AND session = %(
 
 -- name: next_attempt
 -- Numbers within a session, under the write lock.
-SELECT 1 + coalesce(max(n), 0) FROM attempt WHERE tenant = %(tenant)s AND session = %(session)s;
+SELECT 1 + coalesce((SELECT n FROM attempt WHERE tenant = %(tenant)s AND session = %(session)s ORDER BY n DESC LIMIT 1), 0);
 
 -- name: insert_attempt
 -- One try, with the versions it used.

@@ -38,9 +38,10 @@ ON CONFLICT (tenant, entry) DO UPDATE SET version = excluded.version RETURNING e
 
 -- name: delete_text
 -- The older text of an entry never competes with the newer.
-DELETE FROM text_token k USING text_entry t
-WHERE t.tenant = %(tenant)s AND t.entry = %(id)s AND k.tenant = t.tenant AND k.entry = t.entry
-  AND k.token = ANY (string_to_array(t.tokens, ' '));
+DELETE FROM text_token k USING (
+  SELECT t.entry, unnest(string_to_array(t.tokens, ' ')) AS token FROM text_entry t
+  WHERE t.tenant = %(tenant)s AND t.entry = %(id)s OFFSET 0) t
+WHERE k.tenant = %(tenant)s AND k.token = t.token AND k.entry = t.entry;
 
 -- name: insert_text
 -- Tokens as the ranking code made them, and with the entry, so that they can be taken back.
@@ -71,7 +72,8 @@ SELECT folded FROM tenant WHERE id = %(tenant)s FOR NO KEY UPDATE;
 
 -- name: last_version
 -- A tenant's ids grow in the order of its commits; a clock set back must not break that.
-SELECT greatest((SELECT max(id) FROM version WHERE tenant = %(tenant)s), (SELECT max(id) FROM outcome WHERE tenant = %(tenant)s));
+SELECT greatest((SELECT id FROM version WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1),
+                (SELECT id FROM outcome WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1));
 
 -- name: schema_there
 -- Whether db init was run in this database, and which migrations; somebody else's tables are nothing to us.

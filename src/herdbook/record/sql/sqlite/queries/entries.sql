@@ -6,11 +6,17 @@ SELECT id FROM path WHERE tenant = :tenant AND path = :path;
 -- Under the write lock, so that two writers of a new path agree on its number.
 INSERT INTO path (tenant, id, path) VALUES (:tenant, :id, :path);
 
--- name: head_for_write
--- The head and what its current version asserts, so that an identical write can re-affirm instead of adding a version.
-SELECT e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at
-FROM entry e JOIN version v ON v.id = e.version
-WHERE e.tenant = :tenant AND e.path = :path AND e.key = :key;
+-- name: before_write
+-- All that a write has to know, asked at once: what its id came to, whether it made a version or re-affirmed one; the head and what its
+-- current version asserts; and the record of the claim, which an old claim finds again.
+SELECT x.body, x.answered, e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at,
+       c.digest, c.confidence, c.observed, c.corroborated, c.held, c.failed, c.failed_since
+FROM (SELECT 1 AS one) f
+LEFT JOIN (SELECT body, answered FROM version WHERE tenant = :tenant AND request = :id
+           UNION ALL SELECT digest, answer FROM request WHERE tenant = :tenant AND verb = 'write' AND id = :id) x ON 1
+LEFT JOIN entry e ON e.tenant = :tenant AND e.path = :path AND e.key = :key
+LEFT JOIN version v ON v.tenant = e.tenant AND v.id = e.version
+LEFT JOIN claim c ON c.tenant = :tenant AND c.path = :path AND c.entry = e.id AND c.digest = :claim;
 
 -- name: insert_entry
 -- The head of a new entry.
@@ -27,11 +33,6 @@ INSERT INTO version (tenant, id, entry, path, key, number, claim, value, why, ki
                      origin, author, identity, session, box, at, request, body, answered, seal)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: claim_by_digest
--- Going back to an old claim finds its record again.
-SELECT digest, confidence, observed, corroborated, held, failed, failed_since FROM claim
-WHERE tenant = :tenant AND path = :path AND entry = :entry AND digest = :claim;
-
 -- name: insert_claim
 -- A changed claim starts over at the confidence its author states.
 INSERT INTO claim (tenant, path, entry, digest, initial, confidence)
@@ -41,11 +42,6 @@ VALUES (:tenant, :path, :entry, :claim, :confidence, :confidence);
 -- The same claim for the same reason is counted and dated, not stored again.
 UPDATE claim SET affirmed = affirmed + 1, affirmed_at = :at
 WHERE tenant = :tenant AND path = :path AND entry = :entry AND digest = :claim;
-
--- name: written_before
--- What a request id came to, whether it made a version or re-affirmed one.
-SELECT body, answered FROM version WHERE tenant = :tenant AND request = :id
-UNION ALL SELECT digest, answer FROM request WHERE tenant = :tenant AND verb = 'write' AND id = :id;
 
 -- name: first_answer
 -- What was answered to this id before, if anything.

@@ -1,0 +1,66 @@
+"""What is handed to whoever runs a server: it starts what there is, with options that there are, and gives away nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from herdbook.__main__ import COMMANDS
+from herdbook.base.settings import SETTINGS
+from tests.tidy import tree
+
+FILES = sorted((tree.ROOT / "deploy").iterdir())
+TEXTS = {file.name: file.read_text(encoding="utf-8") for file in FILES if file.is_file()}
+
+
+def test_there_is_something_to_deploy() -> None:
+    """With no file found, every check here would pass on nothing."""
+    assert {"Dockerfile", "compose.yaml", "herdbook.service"} <= set(TEXTS)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_is_started_is_there(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A container or a unit would fail at its first start, on somebody else's machine."""
+    from herdbook.__main__ import main
+
+    text = TEXTS[name].replace('", "', " ").replace('"', " ")
+    started = re.findall(r"herdbook (serve|db \w+)((?: --[\w-]+)?[^\n]*)", text)
+    assert started
+    for command, line in started:
+        assert command.split()[0] in COMMANDS
+        main([command.split()[0], "--help"])
+        told = capsys.readouterr().out
+        assert [] == [option for option in re.findall(r"--[a-z][\w-]+", line) if option not in told]
+    named = set(re.findall(r"\bHERDBOOK_[A-Z_]+", text))
+    assert set() == named - {each.env for each in SETTINGS}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_secret_stands_in_a_file(name: str) -> None:
+    """A password that was meant as an example would be somebody's password."""
+    assert [] == re.findall(r"(?i)password\s*[:=]\s*\S+|://\w+:[^@$\s]+@", TEXTS[name].replace("POSTGRES_PASSWORD_FILE", ""))
+
+
+def test_what_the_image_copies_is_there() -> None:
+    """The image could not be built."""
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", TEXTS["Dockerfile"], re.MULTILINE)
+    assert [] == [each for line in copied for each in line.split() if not (tree.ROOT / each).exists()]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_the_image_is_built_and_answers(tmp_path: Path) -> None:
+    """Nobody would have tried it before whoever needs it. Where no engine runs, the checks above are what there is."""
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "info"], capture_output=True, check=False).returncode != 0:
+        return
+    build = [docker, "build", "-q", "-f", "deploy/Dockerfile", "-t", "herdbook-test", "."]
+    subprocess.run(build, cwd=tree.ROOT, check=True, timeout=800)
+    told = subprocess.run(
+        [docker, "run", "--rm", "herdbook-test", "herdbook", "--version"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.startswith("herdbook ")
