@@ -49,7 +49,7 @@ LOCAL: Final = ("json", "record")
 GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
-STARTERS: Final = frozenset({"init", "watch", "run", "mcp", "write", "dead-end", "demo", "serve", "key", "tenant"})
+STARTERS: Final = frozenset({"init", "import", "watch", "run", "mcp", "write", "dead-end", "demo", "serve", "key", "tenant"})
 
 SERVE_EXAMPLES: Final = """\
 example:
@@ -131,7 +131,12 @@ COMMANDS: Final = {
             BACK,
             ("prove",),
         ),
+        Command(
+            "import", "herdbook.surfaces.cli.commands.import_", "notes kept elsewhere, as unproven entries", BACK, ("write",)
+        ),
         Command("export", "herdbook.surfaces.cli.commands.export", "a training set out of the runs", BACK, ("runs",)),
+        Command("connect", "herdbook.surfaces.hooks.connect", "put an agent, or git, inside the loop", START, (), ("json",)),
+        Command("hook", "herdbook.surfaces.hooks.command", "what an agent's hooks run", RUN, (), ("url", "record", "agent")),
         Command(
             "mcp",
             "herdbook.surfaces.mcp.command",
@@ -284,7 +289,7 @@ def mcp(invocation: Invocation) -> int:
     invocation.opener = open_for_agent
     door = invocation.opened(begins_a_run=True)
     chosen = invocation.settings
-    return command.run(invocation.args, door, agent=chosen.agent, session=chosen.session)
+    return command.run(invocation.args, door, agent=chosen.agent, session=chosen.session, home=chosen.home)
 
 
 def open_for_agent(chosen: settings.Settings) -> Door:

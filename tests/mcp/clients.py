@@ -46,9 +46,10 @@ class Agent:
 
 
 @asynccontextmanager
-async def over_stdio(home: Path, *flags: str, mode: str = "legacy", **env: str) -> AsyncIterator[Agent]:
+async def over_stdio(home: Path, *flags: str, mode: str = "legacy", cwd: Path | None = None, **env: str) -> AsyncIterator[Agent]:
     environment = {**os.environ, "HERDBOOK_HOME": str(home), **env}
-    parameters = StdioServerParameters(command=sys.executable, args=["-m", "herdbook", "mcp", *flags], env=environment)
+    command = ["-m", "herdbook", "mcp", *flags]
+    parameters = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=cwd)
     async with Client(stdio_client(parameters), mode=mode) as client:
         yield Agent(client)
 

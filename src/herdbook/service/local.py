@@ -35,4 +35,6 @@ def for_clients(problem: HerdbookError) -> HerdbookError:
     kind = type(problem)
     if kind not in KINDS:
         KINDS[kind] = type(kind.__name__, (kind, ClientError), {"__doc__": kind.__doc__, "__module__": kind.__module__})
-    return KINDS[kind](problem.message, **problem.details)
+    told = KINDS[kind](problem.message, **problem.details)
+    vars(told).update(away=kind.retry, again_seconds=None)  # what a client's error has beside, without its way of being made
+    return told

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import re
 import sys
+from pathlib import Path
 from typing import Any, Final, Protocol
 
-from herdbook.base import limits
+from herdbook.base import current_run, limits
 from herdbook.base.errors import ExtraMissing, InvalidRequest
 from herdbook.base.ids import new_name
 
@@ -39,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokens", metavar="N", type=int, default=2000, help="how long an answer may be (2000)")
 
 
-def run(args: argparse.Namespace, door: Door, *, agent: str | None, session: str | None) -> int:
-    """Serve this process's standard input and output until they end."""
+def run(args: argparse.Namespace, door: Door, *, agent: str | None, session: str | None, home: Path) -> int:
+    """Serve this process's standard input and output until they end. Its run is the one a hook has begun here, if any."""
     if not PREFIX.fullmatch(args.prefix):
         raise InvalidRequest(f"the prefix {args.prefix[:40]!r} is not part of a tool's name: use letters, digits, _ and -")
     if not limits.BRIEFING_TOKENS_MIN <= args.tokens <= limits.BRIEFING_TOKENS_MAX:
@@ -52,8 +54,7 @@ def run(args: argparse.Namespace, door: Door, *, agent: str | None, session: str
     from herdbook.surfaces.mcp.server import Options
 
     options = Options(prefix=args.prefix, entity=args.entity, agent=agent, tokens_max=args.tokens)
-    own = new_name("s")
-    anyio.run(serve, options, door, session or own, own)
+    anyio.run(serve, options, door, session, home)
     return 0
 
 
@@ -65,18 +66,24 @@ def needed() -> None:
         raise ExtraMissing.of("mcp", what="the Model Context Protocol's SDK")
 
 
-async def serve(options: Any, door: Door, session: str, own: str) -> None:
-    """One connection. Its run ends with it, unless somebody else has named it and so has yet to end it."""
+async def serve(options: Any, door: Door, session: str | None, home: Path) -> None:
+    """One connection. Its run ends with it, unless somebody else has begun it and so has yet to end it."""
     import anyio.to_thread
     from mcp.server.stdio import stdio_server
 
     from herdbook.surfaces.mcp.server import build
 
+    own, folder = new_name("s"), os.getcwd()
+
     async def call(verb: str, fields: dict[str, Any]) -> dict[str, Any]:
         return await anyio.to_thread.run_sync(door.call, verb, fields)
 
-    server, runs = build(options, open_call=lambda context: (call, None), connected=lambda context: session)
+    def connected(context: object) -> str:
+        """Asked for each call: an agent may start its tools before the hook that begins its run."""
+        return session or str(current_run.current(home, folder).get("session") or own)
+
+    server, runs = build(options, open_call=lambda context: (call, None), connected=connected)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
-    if session == own and session in runs.begun:
-        door.call("end_session", {"session": session})
+    if own in runs.begun:
+        door.call("end_session", {"session": own})

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from herdbook.base import text
+from herdbook.base.repository import entity_of
+from herdbook.surfaces.cli import agents_md
 from herdbook.surfaces.cli.invocation import Invocation
-from herdbook.surfaces.cli.parser import number
+from herdbook.surfaces.cli.parser import number, whole_number
 from herdbook.surfaces.cli.problems import Usage
 from herdbook.surfaces.cli.terminal import Answer, Terminal, line, table
 
@@ -17,6 +19,7 @@ EXAMPLES = """\
 example:
   $ herdbook export check                       # what each run lacks, and how to mend it
   herdbook export training out/sft              # copy what succeeded, in TRL's form
+  $ herdbook export agents-md AGENTS.md --entity acme/checkout    # the proven few, between two markers
   herdbook export training out/dpo --kind dpo --for llamafactory --entity acme/checkout
 
 A dataset is a folder: train and holdout rows, rows.jsonl (which run each row came from), manifest.json and a card. Secrets
@@ -29,11 +32,12 @@ NOTHING_CAME_OUT: Final = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Make a training set of the runs in the record, or see what they lack for one."
-    parser.add_argument("what", metavar="WHAT", choices=("training", "check"), help="training or check")
-    parser.add_argument("out", metavar="FOLDER", nargs="?", help="for training: the new folder the dataset goes to")
+    parser.add_argument("what", metavar="WHAT", choices=("training", "check", "agents-md"), help="training, check or agents-md")
+    parser.add_argument("out", metavar="OUT", nargs="?", help="the dataset's new folder; for agents-md the file (AGENTS.md)")
     parser.add_argument("--kind", choices=KINDS, default="sft", help="what is to be learned from (sft)")
     parser.add_argument("--for", dest="target", choices=TARGETS, default="trl", help="whose form the rows have (trl)")
-    parser.add_argument("--entity", metavar="ENTITY", help="only runs on this path and below it")
+    parser.add_argument("--entity", metavar="ENTITY", help="only runs on this path and below it; for agents-md the path")
+    parser.add_argument("--tokens", metavar="N", type=whole_number, default=800, help="for agents-md: how long it may be (800)")
     parser.add_argument("--attested", action="store_true", help="only runs that somebody outside the box vouches for")
     parser.add_argument("--holdout", metavar="SHARE", type=number, default=0.1, help="share of the runs to hold out (0.1)")
     parser.add_argument("--drop-secrets", action="store_true", help="leave out runs that held a secret")
@@ -42,11 +46,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     args = invocation.args
+    if args.what == "agents-md":
+        return proven_few(invocation)
     if (args.what == "training") != (args.out is not None):
         raise Usage("training takes a folder to write to, check takes none (see herdbook export --help)")
     if not 0 <= args.holdout < 1:
         raise Usage("--holdout is a share of the runs: 0 or more, and less than 1")
     return training(invocation) if args.what == "training" else check(invocation)
+
+
+def proven_few(invocation: Invocation) -> int:
+    """What stands at a path, into the file that agents read anyway."""
+    args = invocation.args
+    path = Path(args.out or "AGENTS.md")
+    entity = text.entity_path(args.entity or entity_of(str(path.resolve().parent)))
+    answer = invocation.ask("brief", entity=entity, tokens=max(args.tokens * 4, 2_000))
+    part, count = agents_md.section([*answer["entries"], *answer["dead_ends"]], tokens_max=args.tokens)
+    changed = agents_md.write(path, part)
+    told = {"file": str(path), "entity": entity, "entries": count, "changed": changed}
+    said = f"{count} proven entries of {line(entity)} in {line(path)}" + ("" if changed else ", as before")
+    return invocation.show(told, [said])
 
 
 def training(invocation: Invocation) -> int:

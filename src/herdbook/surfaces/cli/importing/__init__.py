@@ -1,0 +1,1 @@
+"""Files that others keep for their agents, read as facts."""
