@@ -319,7 +319,7 @@ def watch(invocation: Invocation) -> int:
     from herdbook.surfaces.cli import watching
     from herdbook.surfaces.cli.commands import watch as command
 
-    if invocation.args.act != "work":
+    if invocation.args.act not in ("work", "execute"):
         return command.run(invocation)
     wiring = BoxWiring(invocation.settings)
     try:

@@ -90,6 +90,7 @@ class Bubblewrap:
                 self._directories.hand_over(Path(outside))
         arguments = [
             *recipe.system_mounts(self._python),
+            *recipe.hidden(self._directories.without(place), self._python),
             *recipe.scratch_mounts(limits),
             *recipe.own_mounts(place / "files", LAUNCH, self._etc, sockets),
             *recipe.separation(drops=self._host_user is not None, disable_userns=self._disable_userns),

@@ -45,7 +45,7 @@ class BoxDirectories:
         (place / "running").mkdir(mode=0o700)
         (place / "files").mkdir(mode=0o755)
         self.hand_over(place / "files")
-        kept = {"limits": asdict(spec.limits), "sockets": dict(spec.sockets)}
+        kept = {"limits": asdict(spec.limits), "sockets": dict(spec.sockets), "without": list(spec.without)}
         (place / "box.json").write_text(json.dumps(kept), encoding="utf-8")
         return place
 
@@ -78,6 +78,11 @@ class BoxDirectories:
         except (FileNotFoundError, json.JSONDecodeError):
             return BoxLimits(), {}
         return BoxLimits(**kept["limits"]), kept["sockets"]
+
+    def without(self, place: Path) -> list[str]:
+        """The programs that this box must not find."""
+        kept = json.loads((place / "box.json").read_text(encoding="utf-8"))
+        return [str(name) for name in kept.get("without", ())]  # a box of an earlier version has none
 
     def put(self, box_id: str, path: str, data: bytes, *, mode: int) -> None:
         """Write beside the target, then rename: the file appears whole, and whatever stood there is not opened."""

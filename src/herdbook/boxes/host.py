@@ -61,8 +61,12 @@ class Host:
         limits: BoxLimits | None = None,
         minimum: Isolation = "process",
         outlives: bool = False,
+        without: tuple[str, ...] = (),
     ) -> Box:
-        """Make a box. One that `outlives` this process is not reaped when the process ends, only when its lease does."""
+        """Make a box, `without` these programs of its host.
+
+        One that `outlives` this process is not reaped when the process ends, only when its lease does.
+        """
         box_id = box_id or ids.new_name("box").replace("_", "-")
         BoxSpec(id=box_id, label=self._label)  # refuses bad names before anything is written
         self._book.box_open(
@@ -77,7 +81,9 @@ class Host:
         try:
             path, close_socket = self._open_socket(box_id)
             sockets = {path: SOCKET_IN_BOX}
-            spec = BoxSpec(id=box_id, label=self._label, sockets=sockets, limits=limits or BoxLimits(), minimum=minimum)
+            spec = BoxSpec(
+                id=box_id, label=self._label, sockets=sockets, limits=limits or BoxLimits(), minimum=minimum, without=without
+            )
             box = self._provider.create(spec)
         except Exception as problem:  # because whatever it was, the row must say that there is no box
             self._end(box_id, close_socket, detail=f"could not be made: {problem}")

@@ -54,6 +54,7 @@ class BoxSpec:
     sockets: Mapping[str, str] = field(default_factory=dict)  # unix sockets: path on the host -> path in the box
     limits: BoxLimits = field(default_factory=BoxLimits)
     minimum: Isolation = "process"
+    without: tuple[str, ...] = ()  # programs that must not be found inside, where the box shows those of its host
 
     def __post_init__(self) -> None:
         box_name(self.id, what="box id")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +70,18 @@ def system_mounts(python: Interpreter) -> list[str]:
         for parent in parents(root):  # named one by one, or they get the host's modes, and a home is closed to others
             arguments += ["--perms", "0755", "--dir", parent]
         arguments += ["--ro-bind", root, root]
+    return arguments
+
+
+def hidden(programs: Sequence[str], python: Interpreter) -> list[str]:
+    """Programs of the host that a box must not find: each file is covered, and a kit that it is part of is emptied."""
+    shared = ("/usr", "/usr/local", *python.roots)  # places whose `bin` belongs to many
+    folders = [f"{place}/{name}" for place in shared for name in ("bin", "sbin")]
+    found = {os.path.realpath(f"{folder}/{name}") for folder in folders for name in programs}
+    arguments = []
+    for file in sorted(path for path in found if os.path.isfile(path) and is_under(path, shared)):
+        kit, folder = os.path.split(os.path.dirname(file))
+        arguments += ["--tmpfs", kit] if folder == "bin" and kit not in shared else ["--ro-bind", "/dev/null", file]
     return arguments
 
 

@@ -24,6 +24,21 @@ LABELS: Final = (ACTOR, ERRAND)
 LINE_BYTES_MAX: Final = 2 * 1024 * 1024
 STRAY_CHARS_MAX: Final = 2_000
 ERRAND_SECONDS_MAX: Final = 120
+# What moves traffic or machines: a box must not even find them, though it has no credential that they could use.
+NEVER_INSIDE: Final = (
+    "gcloud",
+    "gsutil",
+    "kubectl",
+    "helm",
+    "aws",
+    "az",
+    "flyctl",
+    "fly",
+    "heroku",
+    "terraform",
+    "pulumi",
+    "docker",
+)
 
 Put = Callable[[str, bytes], None]
 
@@ -47,7 +62,7 @@ class Boxes:
     ) -> tuple[dict[str, Any], int]:
         """A fresh box, one program of ours in it to its end, and the box destroyed: its last event, and its exit code."""
         host = self.hosts[label]
-        box = host.open(box_id, minimum=self.minimum)
+        box = host.open(box_id, minimum=self.minimum, without=NEVER_INSIDE)
         try:
             for path, data in pushing.files().items():
                 host.put(box, path, data)

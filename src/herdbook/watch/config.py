@@ -42,6 +42,15 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CloudTasks:
+    """A queue of Google's between dispatcher and worker."""
+
+    queue: str  # projects/P/locations/L/queues/Q
+    execute_url: str
+    service_account: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All of it."""
 
@@ -54,6 +63,7 @@ class Config:
     deploy: Deploy = field(default_factory=Deploy)
     hooks: Mapping[str, str] = field(default_factory=dict)  # from a hook to the environment variable with its secret
     services: Mapping[str, Service] = field(default_factory=dict)
+    cloud_tasks: CloudTasks | None = None
     connections: Mapping[str, str] = field(default_factory=dict)  # github, drafts, slack, model: the gateway's name for each
 
     @property
@@ -80,7 +90,7 @@ def load(path: Path) -> Config:
 
 
 def parsed(found: dict[str, Any], directory: Path) -> Config:
-    refuse_unknown("watch.toml", found, {"org", "gates", "agent", "deploy", "hooks", "services", "connections"})
+    refuse_unknown("watch.toml", found, {"org", "gates", "agent", "deploy", "hooks", "services", "connections", "cloud_tasks"})
     if not isinstance(found.get("org"), str) or not NAME.fullmatch(found["org"]):
         raise InvalidRequest("watch.toml needs `org`, a name: <org>/deploy is briefed before a log is opened")
     agent = found.get("agent", [])
@@ -93,6 +103,7 @@ def parsed(found: dict[str, Any], directory: Path) -> Config:
         deploy=parsed_deploy(found.get("deploy", {})),
         hooks=texts("hooks", found.get("hooks", {}), HOOKS),
         services={name: parsed_service(name, options) for name, options in found.get("services", {}).items()},
+        cloud_tasks=parsed_tasks(found["cloud_tasks"]) if "cloud_tasks" in found else None,
         connections=texts("connections", found.get("connections", {}), ("github", "drafts", "slack", "model")),
     )
 
@@ -113,6 +124,15 @@ def parsed_deploy(found: dict[str, Any]) -> Deploy:
     except re.error as problem:
         raise InvalidRequest(f"[deploy] promotion is not a pattern: {problem}") from problem
     return deploy
+
+
+def parsed_tasks(found: dict[str, Any]) -> CloudTasks:
+    needed = tuple(each.name for each in fields(CloudTasks))
+    told = texts("cloud_tasks", found, needed)
+    missing = [name for name in needed if name not in told]
+    if missing:
+        raise InvalidRequest(f"[cloud_tasks] needs the line {missing[0]!r}")
+    return CloudTasks(**told)
 
 
 def parsed_service(name: str, options: Any) -> Service:

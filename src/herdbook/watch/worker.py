@@ -10,9 +10,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
-from herdbook.base.errors import HerdbookError
+from herdbook.base.errors import HerdbookError, Unavailable
 from herdbook.client import Client
 from herdbook.client import HerdbookError as Refused
 from herdbook.watch import evidence, history, notify, pull_request
@@ -25,6 +26,7 @@ from herdbook.watch.queue import Job, RecordQueue
 LOG = logging.getLogger("herdbook.watch")
 LEASE_SECONDS: Final = 60
 REAP_SECONDS: Final = 60
+RETRY_SECONDS: Final = 10
 ALERT_LOOKBACK_SECONDS: Final = 900
 DEPLOY_LOOKBACK_SECONDS: Final = 60  # the hook may come a little after the release
 BOX_EXTRA_SECONDS: Final = 240  # for the agent, the comparison and the writes
@@ -48,7 +50,8 @@ class Worker:
         now: Callable[[], float] = time.time,
         lease_seconds: int = LEASE_SECONDS,
     ) -> None:
-        self.name, self.config, self.book, self.boxes, self.gate = name, config, book, boxes, gate
+        self.base, self.config, self.book, self.boxes, self.gate = name, config, book, boxes, gate
+        self.failures = 0
         self.queue = RecordQueue(book)
         self.on_step, self.now, self.lease_seconds = on_step, now, lease_seconds
 
@@ -62,17 +65,33 @@ class Worker:
             if not self.once():
                 stopped.wait(idle_seconds)
 
+    @property
+    def name(self) -> str:
+        """Another one after each failure: a job that failed is not this one's any more, and comes back when its lease is over."""
+        return f"{self.base}-{self.failures}"
+
     def once(self) -> bool:
         """One job, if there is one."""
         try:
             job = self.queue.take(self.name, lease_seconds=self.lease_seconds)
-            if job is None:
-                return False
+        except (HerdbookError, Refused, OSError) as problem:
+            LOG.warning("no job could be taken: %s", problem)
+            return False
+        if job is None:
+            return False
+        try:
             self.on_step("taken")
             self.work(job)
         except (HerdbookError, Refused, OSError) as problem:
-            LOG.warning("a job was not finished and will be tried again: %s", problem)
+            self.let_go(job, problem)
         return True
+
+    def let_go(self, job: dict[str, Any], problem: Exception) -> None:
+        """Leave a job to its next attempt, later the oftener it failed. What was reached stays with it."""
+        LOG.warning("%s was not finished and will be tried again: %s", job["key"], problem)
+        with suppress(HerdbookError, Refused, OSError):  # because somebody else may have it by now
+            self.queue.beat(job, lease_seconds=RETRY_SECONDS * job["attempt"])
+        self.failures += 1
 
     def work(self, job: dict[str, Any]) -> None:
         with Beating(self.queue, job, lease_seconds=self.lease_seconds):
@@ -297,10 +316,11 @@ class Run:
         return {key: value for key, value in event.items() if key != "event"}
 
     def tell_only(self) -> None:
-        """A message that did not get through before. Still not: the job is left, and tried again when its lease is over."""
+        """A message that did not get through before; if it still does not, the next attempt tries."""
         told = self.say(self.job["body"]["text"])
-        if told["ok"]:
-            self.worker.queue.done(self.job, ok=True, result=told)
+        if not told["ok"]:
+            raise Unavailable(f"people could not be told: {told['why']}")
+        self.worker.queue.done(self.job, ok=True, result=told)
 
     # --- the end, and what it says about earlier ones ---
 

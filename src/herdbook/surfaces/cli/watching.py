@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,8 @@ from herdbook.surfaces.cli.terminal import clipped, line, table
 
 if TYPE_CHECKING:
     from herdbook.watch.config import Config
+    from herdbook.watch.queue import Queue
+    from herdbook.watch.worker import Worker
 
 
 class Wiring(Protocol):
@@ -74,14 +77,13 @@ def serve(invocation: Invocation) -> int:
     from herdbook.base.http_serve import serve as serve_until_signalled
     from herdbook.watch.config import load
     from herdbook.watch.dispatch import BODY_BYTES_MAX, Dispatch
-    from herdbook.watch.queue import RecordQueue
 
     args = invocation.args
     logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s")
     config = load(args.config)
     secrets = secrets_of(config, os.environ)
     book = Client(invocation.opened(), session="")
-    app = Dispatch(config, book, RecordQueue(book), secrets=secrets, clock=SystemClock())
+    app = Dispatch(config, book, queue_of(config, book), secrets=secrets, clock=SystemClock())
     sock = bind_tcp(args.host, args.port)
     host, port = sock.getsockname()[:2]
     url = f"http://{host}:{port}"
@@ -89,6 +91,20 @@ def serve(invocation: Invocation) -> int:
     edge = Edge(app, limits=EdgeLimits(body_bytes=BODY_BYTES_MAX))
     serve_until_signalled(edge, sock, state={}, on_ready=lambda: print(line, flush=True), on_stop=app.close)
     return 0
+
+
+def queue_of(config: Config, book: Client) -> Queue:
+    """The record's own queue, or Google's where that is set up."""
+    from herdbook.watch.queue import RecordQueue
+
+    if config.cloud_tasks is None:
+        return RecordQueue(book)
+    from herdbook.watch.cloud_tasks import CloudTasksQueue, google_ask
+
+    tasks = config.cloud_tasks
+    return CloudTasksQueue(
+        google_ask(), queue=tasks.queue, execute_url=tasks.execute_url, service_account=tasks.service_account, clock=SystemClock()
+    )
 
 
 def secrets_of(config: Config, environ: Mapping[str, str]) -> dict[str, bytes]:
@@ -103,6 +119,24 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> dict[str, bytes]:
 
 def work(invocation: Invocation, wiring: Wiring) -> int:
     """Do jobs until a signal, or until none waits; the one that is under way is left to the next attempt."""
+    with working(invocation, wiring) as worker:
+        if invocation.args.act == "execute":
+            return execute(invocation, worker)
+        stopped = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        if not invocation.args.once:
+            worker.run(stopped, idle_seconds=invocation.args.idle_seconds)
+            return 0
+        worker.boxes.reap()
+        while not stopped.is_set() and worker.once():
+            pass
+    return 0
+
+
+@contextmanager
+def working(invocation: Invocation, wiring: Wiring) -> Iterator[Worker]:
+    """A worker over this record, with the gates that the settings name."""
     from herdbook.boxes.providers import choose
     from herdbook.watch.boxes import Boxes
     from herdbook.watch.config import load
@@ -116,20 +150,36 @@ def work(invocation: Invocation, wiring: Wiring) -> int:
     provider = choose(args.provider, state_dir=wiring.boxes_dir)
     book = wiring.open_record()
     boxes = Boxes(book, provider, wiring.open_socket, minimum=provider.isolation)
-    worker = Worker(f"{os.uname().nodename}-{os.getpid()}", config, book, boxes, gate)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
     try:
-        if args.once:
-            boxes.reap()
-            while not stopped.is_set() and worker.once():
-                pass
-        else:
-            worker.run(stopped, idle_seconds=args.idle_seconds)
+        yield Worker(f"{os.uname().nodename}-{os.getpid()}", config, book, boxes, gate)
     finally:  # a convenience: what is left the reaper ends
         boxes.close()
+
+
+def execute(invocation: Invocation, worker: Worker) -> int:
+    """Take Cloud Tasks until a signal, each worked off before it is answered."""
+    from herdbook.base.http_edge import Edge, EdgeLimits
+    from herdbook.base.http_serve import bind_tcp
+    from herdbook.base.http_serve import serve as serve_until_signalled
+    from herdbook.watch.cloud_tasks import Execute, Identity
+    from herdbook.watch.dispatch import BODY_BYTES_MAX
+
+    tasks = worker.config.cloud_tasks
+    if tasks is None:
+        raise InvalidRequest("watch.toml has no [cloud_tasks]: without one, `herdbook watch work` does the jobs")
+    identity = Identity(audience=tasks.execute_url, service_account=tasks.service_account)
+    sock = bind_tcp(invocation.args.host, invocation.args.port)
+    url = f"http://{invocation.args.host}:{sock.getsockname()[1]}/execute"
+    edge = Edge(Execute(identity, worker.queue, worker), limits=EdgeLimits(body_bytes=BODY_BYTES_MAX))
+    worker.boxes.reap()
+    serve_until_signalled(
+        edge, sock, state={}, on_ready=lambda: print(f"taking tasks on {url}", flush=True), on_stop=nothing_to_stop
+    )
     return 0
+
+
+async def nothing_to_stop() -> None:
+    """The worker is closed by whoever made it."""
 
 
 def status(invocation: Invocation) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from herdbook.surfaces.cli.invocation import Invocation
-from herdbook.surfaces.cli.parser import number, whole_number
+from herdbook.surfaces.cli.parser import OPTIONS, number, whole_number
 
 EXAMPLES = """\
 example:
@@ -30,6 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     running(acts)
     looking(acts)
     saying(acts)
+    for act in acts.choices.values():
+        everywhere(act)
+
+
+def everywhere(parser: argparse.ArgumentParser) -> None:
+    """What every command knows may stand behind the act, too; left out there, what stands before it counts."""
+    group = parser.add_argument_group("everywhere")
+    for name, option in OPTIONS.items():
+        group.add_argument(f"--{name}", default=argparse.SUPPRESS, **option)
 
 
 def running(acts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -40,7 +49,11 @@ def running(acts: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     work.add_argument("--once", action="store_true", help="end when no job waits")
     work.add_argument("--provider", default="auto", help="what makes the boxes (auto: the strongest here)")
     work.add_argument("--idle-seconds", type=number, default=2.0, help="how long to wait when there is nothing to do (2)")
-    for each in (serve, work):
+    execute = acts.add_parser("execute", help="the same for jobs that Google Cloud Tasks brings")
+    execute.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+    execute.add_argument("--port", type=whole_number, default=8767, help="the port (8767; 0 takes a free one)")
+    execute.add_argument("--provider", default="auto", help="what makes the boxes (auto: the strongest here)")
+    for each in (serve, work, execute):
         configured(each)
 
 
