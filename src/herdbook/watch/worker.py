@@ -6,6 +6,8 @@ was watched is not watched again. Boxes are the reaper's in the end, whatever ha
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import threading
 import time
@@ -221,18 +223,7 @@ class Run:
         verdict = self.worker.gate(each["label"], history.signals_of(each["signals"]), matched, acted)
         told = verdict.as_dict()
         asked = {"label": each["label"], "class": each["class"], "history": [f"{one.ref} {one.outcome}" for one in acted]}
-        step = f"{self.ref}-{self.job['attempt']}-gate-{each['service']}"
-        self.book.call(
-            "record_action",
-            {
-                "session": finding["session"],
-                "tool": "should_draft_pr",
-                "args": asked,
-                "result": told,
-                "ok": told["allowed"],
-                "request_id": step,
-            },
-        )
+        self.note(finding["session"], "should_draft_pr", asked, told, ok=told["allowed"])
         return {
             "service": each["service"],
             "label": each["label"],
@@ -242,6 +233,12 @@ class Run:
             "evidence": each["signals"].get("lines", [])[:3],
             **told,
         }
+
+    def note(self, session: str, tool: str, args: Any, result: Any, *, ok: bool) -> None:
+        """A step outside the box, in the trace of the run it is about; said again by a next attempt in the same words, once."""
+        said = {"session": session, "tool": tool, "args": args, "result": result, "ok": ok}
+        digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+        self.book.call("record_action", {**said, "request_id": f"watch-{digest}"})
 
     def drafted(self, finding: dict[str, Any], verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """A draft for each verdict that allows one; that none could be opened is said, and fails nothing."""
@@ -285,17 +282,7 @@ class Run:
             self.worker.queue.put(
                 Job(key=f"notify-{self.job['job']}", body={"kind": "notify", "text": text}, budget_seconds=ERRAND_SECONDS_MAX)
             )
-        self.book.call(
-            "record_action",
-            {
-                "session": finding["session"],
-                "tool": "notify",
-                "args": {"text": text},
-                "result": told,
-                "ok": told["ok"],
-                "request_id": f"{self.ref}-told",
-            },
-        )
+        self.note(finding["session"], "notify", {"text": text}, told, ok=told["ok"])
         return told
 
     def say(self, text: str) -> dict[str, Any]:
