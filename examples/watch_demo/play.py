@@ -154,6 +154,7 @@ class Play:
         self.plain_lookup("second time")
         number = second["drafts"][0]["number"]
         self.release("the draft, merged", self.stage.github.merge(number))
+        self.trust(JULY, "before real traffic comes back")
         self.say("  then real traffic comes back: the fix reorders in Python, the database still sorts by day")
         human.resolve(self.stage.sit, ENTITY, JULY, "minor_failure", why="wrong order under load", ref="load-after-july")
         self.trust(JULY, "after its fix failed under load")

@@ -99,6 +99,7 @@ def test_yes_implies_every_condition(
         assert not {"cold_image", "startup_unhealthy"} & set(seen)
 
 
+@pytest.mark.slow
 def test_init_writes_gates_that_pass_their_own_tests_and_then_run(tmp_path: Path) -> None:
     """The principal's first copy would be broken, or ours would go on deciding."""
     ours = tmp_path / "oncall"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +85,28 @@ def test_a_job_that_fails_is_left_to_a_later_attempt(stage: Stage) -> None:
     assert not worker.once()
     [job] = RecordQueue(stage.book()).jobs()
     assert ("running", True) == (job["state"], "finding" in job["progress"])
+
+
+def test_a_worker_that_lost_its_job_stops_watching(stage: Stage) -> None:
+    """Two boxes would watch one deploy: the slow worker's, and its heir's."""
+    stage.config = replace(stage.config, deploy=replace(stage.config.deploy, watch_seconds=30))
+    queue = RecordQueue(stage.book())
+
+    def lose(step: str) -> None:
+        if step == "in box":
+            [job] = queue.jobs()
+            queue.done(job, ok=False, result={"why": "somebody else has it"})
+
+    stage.on_step = lose
+    worker = stage.worker()
+    worker.lease_seconds = 1
+    body = {"kind": "alert", "component": "api", "title": "down", "source": "generic"}
+    queue.put(Job(key="diagnosis-api", body=body))
+    began = time.monotonic()
+    assert worker.once()
+    assert 20 > time.monotonic() - began
+    assert [] == stage.boxes_left()
+    assert ["failed"] == [job["state"] for job in queue.jobs()]
 
 
 def test_no_box_has_a_tool_that_moves_traffic(stage: Stage) -> None:

@@ -63,9 +63,15 @@ class Worker:
         while not stopped.is_set():
             if self.now() - reaped >= REAP_SECONDS:
                 reaped = self.now()
-                self.boxes.reap()
+                self.reap()
             if not self.once():
                 stopped.wait(idle_seconds)
+
+    def reap(self) -> None:
+        try:
+            self.boxes.reap()
+        except (HerdbookError, Refused, OSError) as problem:
+            LOG.warning("nothing could be reaped, the next turn tries again: %s", problem)
 
     @property
     def name(self) -> str:
@@ -96,8 +102,8 @@ class Worker:
         self.failures += 1
 
     def work(self, job: dict[str, Any]) -> None:
-        with Beating(self.queue, job, lease_seconds=self.lease_seconds):
-            run = Run(self, job)
+        run = Run(self, job)
+        with Beating(self.queue, job, lease_seconds=self.lease_seconds, on_lost=run.lost):
             run.tell_only() if job["body"]["kind"] == "notify" else run.watch()
 
 
@@ -133,6 +139,11 @@ class Run:
 
     def keep(self) -> None:
         self.worker.queue.beat(self.job, lease_seconds=self.worker.lease_seconds, progress=self.progress)
+
+    def lost(self) -> None:
+        """Somebody else has the job: what this one still watches is ended, so that nothing is watched twice."""
+        if "box" in self.progress and "finding" not in self.progress:
+            self.worker.boxes.destroy(ACTOR, self.progress["box"])
 
     # --- the box ---
 
@@ -361,8 +372,8 @@ class Run:
 class Beating:
     """Keeps a job's lease while it is worked on."""
 
-    def __init__(self, queue: RecordQueue, job: dict[str, Any], *, lease_seconds: int) -> None:
-        self.queue, self.job, self.lease_seconds = queue, job, lease_seconds
+    def __init__(self, queue: RecordQueue, job: dict[str, Any], *, lease_seconds: int, on_lost: Callable[[], None]) -> None:
+        self.queue, self.job, self.lease_seconds, self.on_lost = queue, job, lease_seconds, on_lost
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self.beat, name="herdbook-job-lease", daemon=True)
 
@@ -380,6 +391,9 @@ class Beating:
                 self.queue.beat(self.job, lease_seconds=self.lease_seconds)
             except (HerdbookError, Refused, OSError) as problem:
                 LOG.warning("the lease of %s could not be kept: %s", self.job["job"], problem)
+                if getattr(problem, "code", "") == "conflict":
+                    self.on_lost()
+                    return
 
 
 def task_input(job: dict[str, Any], services: Mapping[str, Service]) -> str:
