@@ -83,6 +83,7 @@ def no_settings_from_outside(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("HERDBOOK_") or name in ("FORCE_COLOR", "KEEP")]:
             patch.delenv(name)
+        patch.setenv("HERDBOOK_EMBED", "off")  # whatever is installed: tests that want an embedder say so
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
         if "PYTHONPATH" in os.environ:  # processes that begin in another folder run this tree, too
             patch.setenv("PYTHONPATH", os.pathsep.join(map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep))))

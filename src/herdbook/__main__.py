@@ -146,6 +146,7 @@ COMMANDS: Final = {
             ("url", "record", "agent", "session"),
         ),
         Command("db", "herdbook.surfaces.cli.commands.db", "make a PostgreSQL record, and bring it up to date", RUN, (), LOCAL),
+        Command("embed", "herdbook.surfaces.cli.commands.embed", "make entries findable by meaning", RUN, ("embed",)),
         Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
         Command(
             "box",

@@ -146,8 +146,9 @@ def examples_by_hand() -> Iterator[tuple[str, Any, Any]]:
         yield verb, json.loads(body), json.loads(answer)
 
 
-def test_examples_by_hand_answer_what_is_shown(tmp_path: Path) -> None:
+def test_examples_by_hand_answer_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader who sends what is shown would get something else."""
+    monkeypatch.setattr("herdbook.fastloop.embedding.models.installed", lambda *modules: False)
     service = open_service(settings.load({"HERDBOOK_HOME": str(tmp_path)}))
     caller = auth.door(service, None, identity="you", on_unix=False).admit({b"host": b"localhost"})
     shown = list(examples_by_hand())

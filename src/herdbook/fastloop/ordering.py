@@ -20,6 +20,7 @@ from herdbook.record.trust import evidence
 from herdbook.record.tunables import NO_RANKER, Tuning
 
 NO_EMBEDDER: Final = "no embedder is installed: pip install 'herdbook[embed]'"
+OFF: Final = "embedding is off: set embed=auto"
 DIGITS: Final = 6
 Scorers = Callable[[int, str], Scorer | str]  # by tenant and id; a text says why there is none
 
@@ -52,7 +53,7 @@ class Orderer:
     """Puts candidates in order, with the caches that takes."""
 
     cache: StatsCache = field(default_factory=StatsCache)
-    semantics: Semantics | None = None
+    semantics: Semantics | str = NO_EMBEDDER  # a text says why there is none
     scorers: Scorers | None = None
 
     def order(
@@ -87,11 +88,12 @@ class Orderer:
         versions = [row[VERSION] for row in rows]
         scores = self.cache.rank(tenant, question, versions)
         legs = Legs(keyword={version.id: score for version, score in zip(versions, scores, strict=True) if score > 0.0})
-        found = NO_EMBEDDER if self.semantics is None else self.semantics.cosines(tenant, question, versions)
-        if isinstance(found, str):
-            legs.left_out["semantic"] = found
-        else:
-            legs.semantic = found
+        if isinstance(self.semantics, str):
+            legs.left_out["semantic"] = self.semantics
+            return legs
+        legs.semantic, missing = self.semantics.cosines(tenant, question, versions)
+        if missing:
+            legs.left_out["semantic"] = missing
         return legs
 
     def learnt(self, tenant: int, ordered: Ordered) -> Ordered:

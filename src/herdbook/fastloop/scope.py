@@ -119,8 +119,8 @@ def asked_tokens(text: str) -> list[str]:
 def coverage(tokens: Sequence[str], stats: Sequence[TokenStats]) -> list[float]:
     """BM25 of each candidate as a part of what a candidate that says all of it could reach; 0.0 says that no token matches.
 
-    So it is from 0 to 1, and comparable between questions. Rarity is measured among the candidates; what none of them says is not
-    held against them.
+    So it is from 0 to 1, and comparable between questions: one shared word of a long question is little. Rarity is measured
+    among the candidates.
     """
     counts, lengths = [entry.counts for entry in stats], [entry.length for entry in stats]
     scores = [0.0] * len(stats)
@@ -135,13 +135,12 @@ def coverage(tokens: Sequence[str], stats: Sequence[TokenStats]) -> list[float]:
     ceiling = 0.0
     # Added up in the order of the question, so that two processes give one score.
     for token in tokens:
-        hits = saying.get(token)
-        if hits:
-            weight = math.log1p((len(stats) - len(hits) + 0.5) / (len(hits) + 0.5)) * (SATURATION + 1.0)
-            ceiling += weight
-            for at in hits:
-                times = counts[at][token]
-                scores[at] += weight * times / (times + softer[at])
+        hits = saying.get(token, ())
+        weight = math.log1p((len(stats) - len(hits) + 0.5) / (len(hits) + 0.5)) * (SATURATION + 1.0)
+        ceiling += weight
+        for at in hits:
+            times = counts[at][token]
+            scores[at] += weight * times / (times + softer[at])
     return [score / ceiling for score in scores]
 
 

@@ -40,6 +40,7 @@ from herdbook.record.types import HeadRow, Served, Shown, Version
 INDEX_BATCH: Final = 500
 INDEX_BATCHES_MAX: Final = 40  # one search indexes at most so much of what others wrote; the answer says when more is waiting
 MATCHES_MAX: Final = 1_000
+NEAREST_MAX: Final = 200
 MATCH_TOKENS_MAX: Final = 64
 SCORE_DIGITS: Final = 6
 TIERS: Final = {"corroborated": 0, "observed": 1, "unproven": 2, "contested": 3, "retired": 4}  # between equals
@@ -121,6 +122,8 @@ class Searcher:
         """What the engine's index finds."""
         behind = self.catch_up(tenant)
         matches = self.record.text_match(tenant, asked_tokens(query)[:MATCH_TOKENS_MAX], MATCHES_MAX)
+        if not isinstance(self.orderer.semantics, str):
+            matches = list(dict.fromkeys([*matches, *self.orderer.semantics.nearest(tenant, query, NEAREST_MAX)]))
         trusts = self.record.trust_of(tenant, matches) if matches else {}
         if behind and trusts:
             # An index that lags may still hold what was superseded since.

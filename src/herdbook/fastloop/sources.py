@@ -66,8 +66,12 @@ class SearchRequest(Protocol):
 class Semantics(Protocol):
     """How alike texts are in meaning, for one record."""
 
-    def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> dict[int, float] | str:
-        """The cosine of each version that is near the question at all; or a text that says why this leg is left out."""
+    def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> tuple[dict[int, float], str]:
+        """The cosine of each version that is near the question at all; and what of this leg is missing and why, or nothing."""
+        ...
+
+    def nearest(self, tenant: int, question: str, limit: int) -> list[int]:
+        """Current versions of the whole record that are nearest to the question."""
         ...
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from herdbook.record import credit, traces, trust
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Row, Transaction
+from herdbook.record.tunables import credit_weights, in_force, line_of
 from herdbook.record.types import Head, Stamp
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
         if how not in credit.WEIGHTS or (how == "attempt" and (entry, claim) in failed):
             continue
         path, applies_when = named[version][3], named[version][8]
-        due = credit.weight(how, applies_when=applies_when, observed=observed)
+        tuned = in_force(tx.rows("tuning_of", {"tenant": tenant, "paths": json.dumps(line_of(named[version][4]))}))
+        due = credit.weight(how, applies_when=applies_when, observed=observed, weights=credit_weights(tuned))
         if due <= given:
             continue
         more = due - given

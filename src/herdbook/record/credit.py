@@ -12,11 +12,11 @@ from typing import Final
 WEIGHTS: Final[Mapping[str, float]] = {"used": 1.0, "attempt": 1.0, "served": 0.2}
 
 
-def weight(how: str, *, applies_when: str | None, observed: Iterable[str]) -> float:
+def weight(how: str, *, applies_when: str | None, observed: Iterable[str], weights: Mapping[str, float] = WEIGHTS) -> float:
     """The credit of one cause. An entry with a condition deserves none of an outcome in which the condition did not occur."""
     if applies_when is not None and applies_when not in observed:
         return 0.0
-    return WEIGHTS[how]
+    return weights[how]
 
 
 def nearest_factor(path: str, factors: Mapping[str, float]) -> float | None:

@@ -16,6 +16,7 @@ from herdbook.record.record import Record
 from herdbook.record.scoped import moved_within
 from herdbook.record.sessions import require_session, resolve_used, visible
 from herdbook.record.store.protocol import Reader, Row, Transaction
+from herdbook.record.tunables import credit_weights, in_force, line_of
 from herdbook.record.types import Session, Stamp
 
 
@@ -157,10 +158,16 @@ def load_causes(
         return []
     rows = tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps(versions)})
     by_claim = {(row[2], row[1]): row for row in sorted(rows)}
+    weights = {path: weights_at(tx, tenant, path) for path in {row[4] for row in rows}}
     return [
-        Cause._make((*row, how, credit.weight(how, applies_when=row[8], observed=observed), result))
+        Cause._make((*row, how, credit.weight(how, applies_when=row[8], observed=observed, weights=weights[row[4]]), result))
         for row in sorted(by_claim.values(), key=lambda row: (row[4], row[2], row[1]))
     ]
+
+
+def weights_at(tx: Reader, tenant: int, path: str) -> dict[str, float]:
+    """What credit is tuned to at a path."""
+    return credit_weights(in_force(tx.rows("tuning_of", {"tenant": tenant, "paths": json.dumps(line_of(path))})))
 
 
 def count_once(tx: Transaction, stamp: Stamp, causes: list[Cause], *, at: int) -> list[Cause]:

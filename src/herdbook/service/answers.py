@@ -390,3 +390,4 @@ class StatusAnswer(TypedDict):
     triggers_missing: list[str]
     problems: list[str]
     value_bytes_max: int
+    embedding: dict[str, Any] | str  # model and how far it has come, or why there is none

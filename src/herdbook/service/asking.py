@@ -18,6 +18,7 @@ from herdbook.record.store.protocol import Reader
 from herdbook.record.types import Served, Shown
 from herdbook.service import requests
 from herdbook.service.callers import Caller
+from herdbook.service.learning.embedding import embedding
 
 if TYPE_CHECKING:
     from herdbook.service.door import Service
@@ -198,7 +199,7 @@ def job_list(service: Service, caller: Caller, request: requests.JobList) -> dic
 
 def status(service: Service, caller: Caller, request: requests.Status) -> dict[str, Any]:
     """How the record is."""
-    return service.record.status(caller.tenant)
+    return service.record.status(caller.tenant) | {"embedding": embedding(service, caller.tenant)}
 
 
 def tracked_session(service: Service, caller: Caller, name: str | None) -> str | None:

@@ -17,8 +17,9 @@ from herdbook.base.clock import Clock
 from herdbook.base.errors import Forbidden, HerdbookError, InvalidRequest, InvalidText, NotFound
 from herdbook.base.reach import Reach
 from herdbook.fastloop.briefing import Briefer
-from herdbook.fastloop.ordering import Orderer
+from herdbook.fastloop.ordering import NO_EMBEDDER, Orderer
 from herdbook.fastloop.search import Searcher
+from herdbook.fastloop.sources import Semantics
 from herdbook.record.cache import BoundedCache
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Planned, Work
@@ -35,10 +36,10 @@ VIEWS_MAX = 1_000
 class Service:
     """The verbs over one record. Safe to use from many threads."""
 
-    def __init__(self, record: Record, clock: Clock) -> None:
+    def __init__(self, record: Record, clock: Clock, *, semantics: Semantics | str = NO_EMBEDDER) -> None:
         self.record = record
         self.clock = clock
-        self.briefer = Briefer(record, Orderer(scorers=Scorers(record)))
+        self.briefer = Briefer(record, Orderer(semantics=semantics, scorers=Scorers(record)))
         self.searcher = Searcher(record, self.briefer.orderer)
         self.auditor = Auditor(record, clock)
         self.views: BoundedCache[Reach, Service] = BoundedCache(VIEWS_MAX)

@@ -10,14 +10,22 @@ from pathlib import Path
 from herdbook.base.clock import Clock, SystemClock
 from herdbook.base.errors import HerdbookError
 from herdbook.base.settings import DATABASE_SCHEMES, Database, Place, Settings
+from herdbook.fastloop.ordering import OFF
+from herdbook.fastloop.sources import Semantics
 from herdbook.record.record import Record
 from herdbook.service.callers import local_caller
 from herdbook.service.door import Service
 from herdbook.service.local import LocalTransport, for_clients
 
+INLINE_EMBEDDED_MAX = 16  # before the answer of a command, whose process is gone before anything behind the scenes is done
+
 
 def open_service(
-    settings: Settings, *, record: str | PathLike[str] | Database | None = None, clock: Clock | None = None
+    settings: Settings,
+    *,
+    record: str | PathLike[str] | Database | None = None,
+    clock: Clock | None = None,
+    inline_max: int = 0,
 ) -> Service:
     """The service over the record of these settings, or over another file or database. A file is made on first use."""
     opened = Record.open(
@@ -26,7 +34,21 @@ def open_service(
         synchronous=settings.synchronous,
         value_bytes_max=settings.value_bytes_max,
     )
-    return Service(opened, clock or SystemClock())
+    return Service(opened, clock or SystemClock(), semantics=semantics_of(settings, opened, inline_max=inline_max))
+
+
+def semantics_of(settings: Settings, record: Record, *, inline_max: int) -> Semantics | str:
+    """What finds by meaning, as these settings say; nothing is loaded before it is asked."""
+    if settings.embed == "off":
+        return OFF
+    from herdbook.fastloop.embedding.models import chosen  # here, since most commands never ask
+
+    embedder = chosen(settings.embed, key=settings.embed_key)
+    if isinstance(embedder, str):
+        return embedder
+    from herdbook.fastloop.embedding.meanings import Meanings
+
+    return Meanings(record, embedder, inline_max=inline_max)
 
 
 def located(record: str | PathLike[str] | Database) -> Place:
@@ -42,7 +64,7 @@ def open_local(
 ) -> LocalTransport:
     """A transport for a client in this process: whoever can open the file is its operator."""
     try:
-        service = open_service(settings, record=record, clock=clock)
+        service = open_service(settings, record=record, clock=clock, inline_max=INLINE_EMBEDDED_MAX)
     except HerdbookError as problem:
         raise for_clients(problem) from problem
     return LocalTransport(service, local_caller(local_identity(), channel=channel))

@@ -66,6 +66,7 @@ VERBS: dict[str, Verb] = {
         ask("prove", "host", slow_requests.Prove, slow_answers.Proof, slow.prove),
         tell("tune", "host", learning.Tune, learnt.TuningSet, acting.tune),
         ask("tuning", "read", learning.Tuning, learnt.TuningAnswer, acting.tuning),
+        ask("embed", "host", learning.Embed, learnt.Embedded, acting.embed),
         ask("exposures", "host", learning.Exposures, learnt.ExposuresAnswer, acting.exposures),
         tell("box_open", "host", requests.BoxOpen, answers.BoxView, telling.box_open),
         tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),

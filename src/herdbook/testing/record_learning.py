@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from herdbook.fastloop import features
+from herdbook.record import vectors
 from herdbook.service.door import Service
 from herdbook.testing.record_base import Contract
 from herdbook.testing.record_book import ENTITY, Book, Desk, box, person, refused
@@ -155,6 +156,37 @@ class LearningContract(Contract):
         ann.do("tune", entity=ENTITY, values={"multiplier_success": None})
         ann.run("s2", used=["a"])
         assert 0.618 == pytest.approx(ann.read("a")["confidence"])
+
+    def test_tuned_credit_is_given_where_it_was_set(self, ann: Desk) -> None:
+        """A weight could be set, and would do nothing."""
+        for key in ("used", "shown"):
+            ann.write(key, 1)
+        ann.do("tune", entity=ENTITY, values={"credit_used": 0.6, "credit_shown": 0.1})
+        ann.run("s1", used=["used"], ref="o1")
+        ann.run("s2", served=["shown"], ref="o2")
+        assert (0.6, 0.1) == (ann.claim("used")["held"], ann.claim("shown")["held"])
+        ann.do("attest", ref="o2", exit_code=0)
+        assert 0.1 == ann.claim("shown")["held"]
+
+    def test_vectors_are_kept_by_space_and_followed_as_they_come(self, ann: Desk) -> None:
+        """One model's vectors would be taken for another's, or a scan would miss what came late."""
+        for key in ("a", "b", "a"):
+            ann.write(key, ann.do("list")["paths"])
+        store = ann.service.record.store
+        current = vectors.waiting(store, 1, "m", after=0, limit=9)
+        assert 2 == len(current)
+        store.write(lambda tx: vectors.keep(tx, 1, "m", [(current[1], b"second")]), tenant=1)
+        store.write(lambda tx: vectors.keep(tx, 1, "m", [(current[0], b"first"), (current[1], b"again")]), tenant=1)
+        assert {current[0]: b"first", current[1]: b"second"} == vectors.load(store, 1, "m", current)
+        assert ({}, {}) == (vectors.load(store, 1, "n", current), vectors.load(store, 2, "m", current))
+        first = vectors.page(store, 1, "m", after=0, limit=1)
+        rest = vectors.page(store, 1, "m", after=first[0][2], limit=9)
+        assert [(current[1], b"second"), (current[0], b"first")] == [(version, blob) for version, blob, _ in first + rest]
+        assert ([], (2, 2)) == (vectors.waiting(store, 1, "m", after=0, limit=9), vectors.counts(store, 1, "m"))
+        ann.write("b", "superseded")
+        assert [current[1]] == vectors.current(store, 1, current)
+        store.write(lambda tx: vectors.drop_others(tx, 1, "n"), tenant=1)
+        assert {} == vectors.load(store, 1, "m", current)
 
     def test_a_box_tunes_nothing_and_sees_nobody_s_runs(self, service: Service) -> None:
         """What a box says would decide how its own words rank."""

@@ -13,6 +13,7 @@ from herdbook.record.store.protocol import Work
 from herdbook.service.asking import settled
 from herdbook.service.callers import Caller
 from herdbook.service.learning import requests
+from herdbook.service.learning.embedding import Embedding
 from herdbook.service.telling import stamped, with_request_id
 
 if TYPE_CHECKING:
@@ -41,6 +42,19 @@ def exposures(service: Service, caller: Caller, request: requests.Exposures) -> 
         service, caller, lambda reader: shown.resolved(reader, caller.tenant, under=under, after=after, limit=request.limit)
     )
     return {"forms": {features.FORM: list(features.NAMES)}, **found}
+
+
+def embed(service: Service, caller: Caller, request: requests.Embed) -> dict[str, Any]:
+    """Embed entries that have no vector yet, some at a time; without an embedder it says how to get one."""
+    meanings = service.briefer.orderer.semantics
+    if not isinstance(meanings, Embedding):
+        return {"space": None, "entries": 0, "embedded": 0, "waiting": 0, "missing": str(meanings)}
+    meanings.embed_next(caller.tenant, after=0, limit=request.limit)
+    state = meanings.state(caller.tenant)
+    waiting = state["entries"] - state["embedded"]
+    if not waiting:
+        meanings.tidy(caller.tenant)
+    return state | {"waiting": waiting, "missing": None}
 
 
 def page_start(cursor: str | None) -> int:

@@ -46,3 +46,11 @@ class ExposuresAnswer(TypedDict):
     forms: dict[str, list[str]]  # the names of the features, by the form at the end of a policy
     runs: list[ExposedRun]
     next: str | None
+
+
+class Embedded(TypedDict):
+    space: str | None  # model, dimensions and recipe: vectors of two spaces are never compared
+    entries: int
+    embedded: int
+    waiting: int
+    missing: str | None  # why there is no embedder

@@ -5,6 +5,8 @@ from __future__ import annotations
 from herdbook.base import limits
 from herdbook.service.requests import Page, Request
 
+EMBEDDED_DEFAULT = 32  # in half a second
+
 
 class Tune(Request, frozen=True, kw_only=True):
     """Set how ranking, credit and experiments work at an entity path and below it; without a path, everywhere."""
@@ -28,3 +30,9 @@ class Exposures(Request, frozen=True, kw_only=True):
     entity: str | None = None  # only runs that asked about this path or below it
     after: str | None = None  # the `next` of the page before
     limit: Page = limits.LIST_PAGE_DEFAULT
+
+
+class Embed(Request, frozen=True, kw_only=True):
+    """Embed entries that have no vector yet, some at a time: `waiting` says how many are left."""
+
+    limit: Page = EMBEDDED_DEFAULT

@@ -48,6 +48,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "tuning": {"entity": "acme/checkout/tests"},
     "exposures": {"entity": "acme/checkout", "limit": 100},
     "prove": {"entity": "acme/checkout"},
+    "embed": {"limit": 32},
     "end_session": {**SESSION},
     "key_create": {"name": "checkout-ci", "role": "writer", "reach": ["acme/checkout"], "attest": True, "rate_minute": 600},
     "key_rotate": {"name": "checkout-ci", "grace_seconds": 3_600},

@@ -1,0 +1,246 @@
+"""Cosines between a question and versions, out of vectors kept with the record; what has none yet is embedded behind the scenes.
+
+Keywords answer meanwhile, and how many are missing is said. Vectors of another model or recipe are never looked at. Inside a
+scope every vector is compared; without one, a scan of one bit a dimension picks what is then compared exactly.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from herdbook.base.errors import HerdbookError
+from herdbook.fastloop.embedding.models import Embedder, Vectors
+from herdbook.fastloop.text import strings_of
+from herdbook.record import vectors
+from herdbook.record.record import Record
+from herdbook.record.types import Version
+
+RECIPE: Final = "r1"  # of `parts` and `pieces`: another way of cutting texts is another space
+NEAR: Final = 0.1  # cosines below this say nothing
+QUESTIONS_MAX: Final = 256
+BATCH: Final = 16
+SCAN_PAGE: Final = 5_000
+RERANKED_MAX: Final = 400
+HALF: Final = "<f2"
+
+
+@dataclass(slots=True)
+class Scope:
+    """The vectors of some versions as one matrix; a version may have several rows."""
+
+    matrix: Vectors
+    starts: Vectors  # where each version's rows begin
+    ids: list[int]
+
+
+@dataclass
+class Meanings:
+    """The semantic leg over one record."""
+
+    record: Record
+    embedder: Embedder
+    inline_max: int = 0  # so many of a scope are embedded before the answer; a command that is over at once needs that
+    bytes_max: int = 64 * 1024 * 1024
+    questions: OrderedDict[str, Vectors] = field(default_factory=OrderedDict)
+    scopes: OrderedDict[tuple[Any, ...], Scope] = field(default_factory=OrderedDict)
+    scans: dict[int, Scan] = field(default_factory=dict)
+    held: int = 0
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    worker: threading.Thread | None = None
+
+    @cached_property
+    def numpy(self) -> Any:
+        return importlib.import_module("numpy")
+
+    @cached_property
+    def space(self) -> str:
+        """What vectors are kept under: model, dimensions, recipe."""
+        return f"{self.embedder.model}/{len(self.embedder.question('dimensions'))}/{RECIPE}"
+
+    def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> tuple[dict[int, float], str]:
+        """The cosine of each version that is near the question at all; and what is missing, or nothing."""
+        try:
+            asked, scope = self.asked(question), self.scope(tenant, versions)
+        except (HerdbookError, ImportError, OSError) as problem:
+            return {}, told(problem)
+        missing = len(versions) - len(scope.ids)
+        note = f"{missing} of {len(versions)} entries are not embedded yet: `herdbook embed` does it at once" if missing else ""
+        if not scope.ids:
+            return {}, note
+        best = self.best(scope, asked)
+        near = self.numpy.flatnonzero(best >= NEAR)
+        return dict(zip([scope.ids[at] for at in near.tolist()], best[near].tolist(), strict=True)), note
+
+    def best(self, scope: Scope, asked: Vectors) -> Vectors:
+        """The cosine of each version's nearest piece, above what any two texts have."""
+        floor = self.embedder.floor
+        return (self.numpy.maximum.reduceat(scope.matrix @ asked, scope.starts) - floor) / (1.0 - floor)
+
+    def asked(self, question: str) -> Vectors:
+        """The question's vector, a long one's by its beginning, which says what it is about. Fleets ask the same again."""
+        question = question[: self.embedder.chars_max]
+        found = self.questions.get(question)
+        if found is None:
+            found = self.embedder.question(question)
+            with self.turn:
+                self.questions[question] = found
+                while len(self.questions) > QUESTIONS_MAX:
+                    self.questions.popitem(last=False)
+        return found
+
+    def scope(self, tenant: int, versions: Sequence[Version]) -> Scope:
+        """The matrix of these versions, kept for the next question over the same ones when nothing is missing."""
+        name = (tenant, *[version.id for version in versions])
+        found = self.scopes.get(name)
+        if found is None:
+            kept = vectors.load(self.record.store, tenant, self.space, name[1:])
+            missing = [version for version in versions if version.id not in kept]
+            if missing and self.inline_max:
+                now, missing = missing[: self.inline_max], missing[self.inline_max :]
+                kept |= self.embed(tenant, now)
+            found = self.stacked(name[1:], kept)
+            if missing:
+                self.catch_up(tenant)
+            else:
+                self.hold(name, found)
+        return found
+
+    def stacked(self, ids: Sequence[int], kept: dict[int, bytes]) -> Scope:
+        numpy = self.numpy
+        present = [number for number in ids if number in kept]
+        rows = [numpy.frombuffer(kept[number], dtype=HALF).reshape(-1, self.dims) for number in present]
+        counts = [len(row) for row in rows]
+        starts = numpy.concatenate([[0], numpy.cumsum(counts)[:-1]]).astype(int) if rows else numpy.zeros(0, int)
+        matrix = numpy.concatenate(rows).astype(numpy.float32) if rows else numpy.zeros((0, self.dims), numpy.float32)
+        return Scope(matrix, starts, present)
+
+    @cached_property
+    def dims(self) -> int:
+        return int(self.space.rsplit("/", 2)[1])
+
+    def hold(self, name: tuple[Any, ...], scope: Scope) -> None:
+        with self.turn:
+            if name in self.scopes:
+                return
+            self.scopes[name] = scope
+            self.held += scope.matrix.nbytes + 64 * len(name)
+            while self.held > self.bytes_max and len(self.scopes) > 1:
+                gone, old = self.scopes.popitem(last=False)
+                self.held -= old.matrix.nbytes + 64 * len(gone)
+
+    def embed(self, tenant: int, versions: Sequence[Version]) -> dict[int, bytes]:
+        """Vectors of these versions, kept for everybody."""
+        texts = [pieces(version, chars_max=self.embedder.chars_max) for version in versions]
+        flat = [text for each in texts for text in each]
+        made = self.embedder.passages(flat) if flat else []
+        found, at = dict[int, bytes](), 0
+        for version, each in zip(versions, texts, strict=True):
+            found[version.id] = self.numpy.asarray(made[at : at + len(each)]).astype(HALF).tobytes()
+            at += len(each)
+        rows = list(found.items())
+        self.record.store.write(lambda tx: vectors.keep(tx, tenant, self.space, rows), tenant=tenant)
+        return found
+
+    def catch_up(self, tenant: int) -> None:
+        """Embed what is missing in a thread of its own; one at a time."""
+        with self.turn:
+            if self.worker is None or not self.worker.is_alive():
+                self.worker = threading.Thread(target=self.embed_all, args=(tenant,), name="herdbook-embed", daemon=True)
+                self.worker.start()
+
+    def embed_all(self, tenant: int) -> None:
+        """Embed every current version that has no vector yet."""
+        after = 0
+        with suppress(HerdbookError, OSError):  # nobody listens here: closed, full or busy, the next question begins again
+            while after := self.embed_next(tenant, after=after, limit=BATCH):
+                pass
+
+    def embed_next(self, tenant: int, *, after: int, limit: int) -> int:
+        """Embed some that have no vector yet; where to go on, or 0 when there are no more. What is broken is passed over."""
+        ids = vectors.waiting(self.record.store, tenant, self.space, after=after, limit=limit)
+        found = self.record.versions(tenant, ids)
+        self.embed(tenant, [version for version in found.values() if isinstance(version, Version)])
+        return ids[-1] if len(ids) == limit else 0
+
+    def state(self, tenant: int) -> dict[str, Any]:
+        """How far embedding has come."""
+        total, embedded = vectors.counts(self.record.store, tenant, self.space)
+        return {"space": self.space, "entries": total, "embedded": embedded}
+
+    def tidy(self, tenant: int) -> None:
+        """Once everything is embedded, what other models left behind goes."""
+        self.record.store.write(lambda tx: vectors.drop_others(tx, tenant, self.space), tenant=tenant)
+
+    def nearest(self, tenant: int, question: str, limit: int) -> list[int]:
+        """Current versions of the whole record whose vectors are nearest; none where the embedder cannot be asked."""
+        try:
+            found = self.scans.setdefault(tenant, Scan(self)).nearest(tenant, self.asked(question), limit)
+        except (HerdbookError, ImportError, OSError):
+            return []  # because the leg says so itself when it is measured for the matches of the words
+        self.catch_up(tenant)
+        return vectors.current(self.record.store, tenant, found)
+
+
+@dataclass
+class Scan:
+    """One bit a dimension of every vector of a tenant, 48 bytes for 384 of them; grows by what came since."""
+
+    meanings: Meanings
+    bits: Vectors = None
+    ids: list[int] = field(default_factory=list)
+    last: int = 0
+    turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def nearest(self, tenant: int, asked: Vectors, limit: int) -> list[int]:
+        meanings = self.meanings
+        numpy = meanings.numpy
+        with self.turn:
+            self.grow(tenant)
+            bits, ids = self.bits, self.ids
+        if bits is None:
+            return []
+        apart = numpy.bitwise_count(bits ^ numpy.packbits(asked > 0)).sum(axis=1, dtype=numpy.int32)
+        first = numpy.argpartition(apart, min(RERANKED_MAX, len(ids)) - 1)[:RERANKED_MAX].tolist()
+        some = list(dict.fromkeys(ids[at] for at in first))
+        scope = meanings.stacked(some, vectors.load(meanings.record.store, tenant, meanings.space, some))
+        if not scope.ids:
+            return []
+        best = meanings.best(scope, asked)
+        order = [at for at in numpy.argsort(-best, kind="stable").tolist() if best[at] >= NEAR]
+        return [scope.ids[at] for at in order[:limit]]
+
+    def grow(self, tenant: int) -> None:
+        meanings = self.meanings
+        numpy = meanings.numpy
+        while rows := vectors.page(meanings.record.store, tenant, meanings.space, after=self.last, limit=SCAN_PAGE):
+            made = [numpy.frombuffer(blob, dtype=HALF).reshape(-1, meanings.dims) for _, blob, _ in rows]
+            new = numpy.packbits(numpy.concatenate(made) > 0, axis=1)
+            self.bits = new if self.bits is None else numpy.concatenate([self.bits, new])
+            self.ids += [number for (number, _, _), each in zip(rows, made, strict=True) for _ in each]
+            self.last = rows[-1][2]
+
+
+def told(problem: Exception) -> str:
+    return problem.message if isinstance(problem, HerdbookError) else f"the embedder cannot be loaded: {problem}"
+
+
+def pieces(version: Version, *, chars_max: int) -> list[str]:
+    """A version's text as a model can read it: in pieces of so many characters, cut between words, none left out."""
+    value = " ".join(strings_of(json.loads(version.value_text)))
+    said = [version.key, value, version.why or "", version.applies_when or ""]
+    text = " ".join(". ".join(part for part in said if part).split())
+    found = []
+    while len(text) > chars_max:
+        cut = text.rfind(" ", chars_max // 2, chars_max)
+        cut = chars_max if cut < 0 else cut
+        found.append(text[:cut])
+        text = text[cut:].lstrip()
+    return [*found, text]
