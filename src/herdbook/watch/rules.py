@@ -297,8 +297,7 @@ RULES: tuple[Rule, ...] = (
         r"^(?:uncaught )?(?:TypeError|ReferenceError|RangeError): .{0,400}?\n\s+at ",
         r"NoMethodError.{0,80}undefined method",
         r"undefined method `?\S+'? for nil",
-        r"cannot read propert(?:y|ies) (?:'\w+' )?of (?:undefined|null)",
-        r"is not a function\b",
+        r"TypeError: cannot read propert(?:y|ies) (?:'\w+' )?of (?:undefined|null)",
     ),
     rule(
         "not-ready-in-time",
