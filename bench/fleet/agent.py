@@ -62,6 +62,7 @@ def live(world: World, run: Run, policy: Policy) -> Lived:
         lived.result = "failure"
     found = lived.result != "critical_failure" and all(search.now[0] == world.right(run, search.quirk) for search in searches)
     write_down(world, run, policy, searches, found=found)
+    looked_at += [note for note in briefing.notes if "saw" in note.value][: world.scenario.agents.attention]
     policy.finish(run, lived.result, used_by(world, run, lived, searches, looked_at, followed))
     return lived
 

@@ -30,6 +30,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seeds", default=SEEDS_DEFAULT, help=f"worlds: one number, or first:last (default {SEEDS_DEFAULT})")
     parser.add_argument("--policies", default="", help=f"comma apart: {', '.join(POLICIES)} (default: all)")
     parser.add_argument("--runs", type=int, help="of each entity, instead of what the scenario says")
+    parser.add_argument(
+        "--embed", choices=("auto", "off"), default="auto", help="find by meaning, where an embedder is installed"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="fleets at the same time (default 1)")
     parser.add_argument("--svg", type=Path, metavar="DIRECTORY", help="draw each kind's curves there")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -40,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as problem:
         parser.error(str(problem))
     began = time.monotonic()
-    fleets, failed = live_all(kinds, policies, seeds, jobs=chosen.jobs)
+    fleets, failed = live_all(kinds, policies, seeds, embed=chosen.embed, jobs=chosen.jobs)
     if chosen.json:
         print(json.dumps(report.as_object(fleets, failed), indent=2))
     else:
@@ -55,10 +58,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def live_all(
-    kinds: Sequence[Scenario], policies: Sequence[str], seeds: Sequence[int], *, jobs: int
+    kinds: Sequence[Scenario], policies: Sequence[str], seeds: Sequence[int], *, embed: str, jobs: int
 ) -> tuple[list[Fleet], dict[str, str]]:
     """Every fleet, and the policies that cannot run here with the reason."""
-    work = [(kind, seed, policy) for kind in kinds for policy in policies for seed in seeds]
+    work = [(kind, seed, policy, embed) for kind in kinds for policy in policies for seed in seeds]
     failed: dict[str, str] = {}
     fleets: list[Fleet] = []
     if jobs > 1:
@@ -66,7 +69,7 @@ def live_all(
             lives = list(pool.map(attempted, work))
     else:
         lives = [attempted(each) for each in work]
-    for (_, _, policy), life in zip(work, lives, strict=True):
+    for (_, _, policy, _), life in zip(work, lives, strict=True):
         if isinstance(life, Fleet):
             fleets.append(life)
         else:
@@ -74,11 +77,11 @@ def live_all(
     return fleets, failed
 
 
-def attempted(work: tuple[Scenario, int, str]) -> Fleet | str:
+def attempted(work: tuple[Scenario, int, str, str]) -> Fleet | str:
     """The fleet, or why there is none."""
-    kind, seed, policy = work
+    kind, seed, policy, embed = work
     try:
-        return lived_through(kind, seed, policy)
+        return lived_through(kind, seed, policy, embed)
     except Unavailable as reason:
         return str(reason)
 

@@ -9,6 +9,7 @@ from statistics import fmean
 
 from bench.fleet.agent import Lived, live
 from bench.fleet.likeness import Likeness
+from bench.fleet.policies.foreign import Amfs, Mem0
 from bench.fleet.policies.oracle import Oracle
 from bench.fleet.policies.policy import NearestFirst, NewestFirst, Nothing, Policy
 from bench.fleet.policies.record import Herdbook
@@ -16,15 +17,20 @@ from bench.fleet.policies.seeds_rule import FusedRanks
 from bench.fleet.scenario import Scenario
 from bench.fleet.world import Note, World
 
-Maker = Callable[[World], Policy]
+Maker = Callable[[World, str], Policy]
 POLICIES: dict[str, Maker] = {
-    "nothing": lambda world: Nothing(world.scenario.tokens),
-    "newest-first": lambda world: NewestFirst(world.scenario.tokens),
-    "vector": lambda world: NearestFirst(world.scenario.tokens, Likeness()),
-    "rrf": lambda world: FusedRanks(world.scenario.tokens, Likeness()),
-    "herdbook": lambda world: Herdbook(world.scenario.tokens, world.scenario.minutes),
-    "oracle": lambda world: Oracle(world.scenario.tokens, world),
+    "nothing": lambda world, embed: Nothing(world.scenario.tokens),
+    "newest-first": lambda world, embed: NewestFirst(world.scenario.tokens),
+    "vector": lambda world, embed: NearestFirst(world.scenario.tokens, Likeness(embed)),
+    "rrf": lambda world, embed: FusedRanks(world.scenario.tokens, Likeness(embed)),
+    "amfs": lambda world, embed: Amfs(world.scenario.tokens, Likeness(embed)),
+    "mem0": lambda world, embed: Mem0(world.scenario.tokens, Likeness(embed)),
+    "herdbook-rrf": lambda world, embed: Herdbook(world.scenario, embed, tuned={"fusion": "rrf"}),
+    "herdbook": lambda world, embed: Herdbook(world.scenario, embed),
+    "herdbook-holdback": lambda world, embed: Herdbook(world.scenario, embed, tuned={"holdback": HOLDBACK}),
+    "oracle": lambda world, embed: Oracle(world.scenario.tokens, world),
 }
+HOLDBACK = 0.15
 LOOKS = (25, 60, 100, 200)  # runs of an entity after which opinions are asked for
 SETTLED = 3  # right first tries in a row after which an entity has recovered from a change
 HELPFUL = ("right", "helpful")
@@ -49,10 +55,10 @@ class Fleet:
         return [each.cost(self.attempts_max) for each in self.lived]
 
 
-def lived_through(scenario: Scenario, seed: int, policy_name: str) -> Fleet:
+def lived_through(scenario: Scenario, seed: int, policy_name: str, embed: str = "off") -> Fleet:
     """The whole life of one fleet."""
     world = World(scenario, seed)
-    policy = POLICIES[policy_name](world)
+    policy = POLICIES[policy_name](world, embed)
     changed = {f"{path}/{topic}" for path, topic in world.changed}
     fleet = Fleet(scenario.name, policy_name, seed, [], scenario.attempts_max, changed=changed, change_at=scenario.change.at)
     known: dict[tuple[str, str], Note] = {}

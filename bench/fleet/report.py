@@ -102,13 +102,13 @@ def table(fleets: Sequence[Fleet], says: dict[str, str]) -> str:
         lines += [
             "",
             f"{kind}: {says[kind]}",
-            f"{'policy':14}" + "".join(f"{name:>13}" for name in used) + "  cost a run, over time",
+            f"{'policy':18}" + "".join(f"{name:>13}" for name in used) + "  cost a run, over time",
         ]
         curves = {policy: mean_curve(fleets, kind, policy) for policy in rows}
         top = max((value for each in curves.values() for value in each), default=1.0)
         for policy, row in rows.items():
             cells = "".join(f"{row[name] or '–'!s:>13}" for name in used)
-            lines.append(f"{policy:14}{cells}  {sparkline(curves[policy], top)}")
+            lines.append(f"{policy:18}{cells}  {sparkline(curves[policy], top)}")
         lines += verdicts(fleets, kind)
     return "\n".join([*lines, "", MEANINGS])
 

@@ -71,10 +71,10 @@ class Agents(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
     follow: Share = 0.6  # of the advice an agent looks at, it follows so much
     attention: Count = 4  # it looks at so many pieces of advice, from the top
     blame: Share = 0.7  # of failed attempts that a note caused, the agent names the note
-    cite: Share = 0.3  # of the neutral notes it looked at, an agent says it used so many
+    cite: Share = 0.15  # of the neutral notes it looked at, an agent says it used so many
     writes: Share = 0.9  # of what it found out, it writes down so much
     mistakes: Share = 0.03  # of the runs end with a wrong lesson written down
-    chatter: Share = 0.3  # of the runs leave a note that is of no use to anybody
+    chatter: Share = 0.5  # of the runs leave a note that is of no use to anybody
     supersedes: Share = 0.6  # of corrections go to the wrong note's own key, the others to a key of the agent's
     names: Annotated[int, Meta(ge=1, le=5)] = 2  # so many keys are in use for one and the same quirk
 
@@ -86,7 +86,7 @@ class Scenario(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
     says: str
     entities: Annotated[int, Meta(ge=1, le=200)] = 4
     runs: Annotated[int, Meta(ge=1, le=2000)] = 100  # of each entity
-    tokens: Annotated[int, Meta(ge=64, le=8000)] = 300
+    tokens: Annotated[int, Meta(ge=64, le=8000)] = 900
     attempts_max: Annotated[int, Meta(ge=1, le=50)] = 8
     minutes: float = 90  # between two runs of the fleet
     noise: Share = 0.05  # of the runs fail for reasons of their own

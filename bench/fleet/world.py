@@ -5,6 +5,7 @@ One seed is one world, whoever lives in it: chances are drawn by name (`draw`), 
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ class Note:
 
     entity: str
     key: str
-    value: dict[str, str]  # about, and one of: set, avoid, do
+    value: dict[str, str]  # about, and one of: set, avoid, do, saw
     why: str
     confidence: float | None = None  # as its author states it
     flag: str = ""  # how a briefing shows it: "", "dead end" or "contested"
@@ -36,7 +37,7 @@ class Note:
     @property
     def text(self) -> str:
         """The note as words."""
-        return f"{self.key}: {' '.join(f'{name} {said}' for name, said in self.value.items())}. {self.why}"
+        return f"{self.key} = {json.dumps(self.value)} ({self.why})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,8 @@ class World:
 
     def role(self, entity: Entity, value: dict[str, str], *, after: bool) -> str:
         """What a note is worth in truth: right, wrong, stale, dead end, helpful, neutral or harmful."""
+        if "saw" in value:
+            return "neutral"
         if "do" in value:
             return entity.advice.get(value["do"], "neutral")
         if value.get("set") == EVIL:
@@ -199,7 +202,7 @@ class World:
         """What an agent found worth writing down and nobody will need."""
         topic = self.pick(run.entity.topics, run.number, "chatter")
         words = " ".join(self.ordered([*self.topics[topic].task.split(), *WORDS], run.number, "chatter words")[:6])
-        value = {"about": topic, "do": f"mind the {' '.join(self.ordered(WORDS, run.number, 'chatter about')[:2])}"}
+        value = {"about": topic, "saw": f"the {' '.join(self.ordered(WORDS, run.number, 'chatter about')[:2])}"}
         return Note(run.entity.path, f"{topic}-seen-in-{run.number}", value, f"{words}, in run {run.number}")
 
     def planted_note(self, run: Run) -> Note:

@@ -125,12 +125,13 @@ COMMANDS: Final = {
             ("tune", "tuning"),
         ),
         Command(
-            "prove",
-            "herdbook.surfaces.cli.commands.prove",
-            "what the record is worth, with intervals",
-            BACK,
-            ("prove",),
+            "retrain", "herdbook.surfaces.cli.commands.retrain", "fit a ranker to what came of what was shown", RUN, ("retrain",)
         ),
+        Command(
+            "ranker", "herdbook.surfaces.cli.commands.ranker", "the rankers there are", RUN, ("rankers", "promote", "rollback")
+        ),
+        Command("calibrate", "herdbook.surfaces.cli.commands.calibrate", "a path's own numbers", RUN, ("calibrate", "rollback")),
+        Command("prove", "herdbook.surfaces.cli.commands.prove", "what the record is worth, with intervals", BACK, ("prove",)),
         Command(
             "import", "herdbook.surfaces.cli.commands.import_", "notes kept elsewhere, as unproven entries", BACK, ("write",)
         ),

@@ -110,6 +110,15 @@ def test_what_an_entry_does_is_told_by_its_interval() -> None:
     assert said > 0
 
 
+def test_the_control_arm_says_nothing_of_single_entries() -> None:
+    """The effect of the whole record would be credited to each of its entries."""
+    read = fleets.exposure("k", served=True, probability=0.9)
+    withheld = fleets.exposure("k", served=False, probability=0.9)
+    runs = [fleets.run(n, "e/0", told=True, success=True, exposures=(read,)) for n in range(20)]
+    runs += [fleets.run(n, "e/0", told=False, success=False, exposures=(withheld,)) for n in range(20, 40)]
+    assert [] == effects(runs)
+
+
 @pytest.mark.parametrize("odds", [0.0, 1.0])
 def test_what_was_not_left_to_chance_has_no_effect_to_tell(odds: float) -> None:
     """An entry that was always shown would be credited with whatever its entity does."""

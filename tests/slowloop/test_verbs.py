@@ -50,3 +50,89 @@ def test_a_box_learns_nothing_of_the_fleet(book: Client) -> None:
     with pytest.raises(HerdbookError) as refused:
         boxed.call("prove", {"entity": ENTITY})
     assert "forbidden" == refused.value.code
+
+
+def lived(book: Client, count: int) -> None:
+    """Runs in which one entry helps and another misleads."""
+    book.write(ENTITY, "tz", "UTC", why="dates are compared at midnight")
+    book.write(ENTITY, "pool", 50, why="sessions are capped")
+    for number in range(count):
+        run = another(book)
+        run.brief(ENTITY, task="make it pass")
+        good = number % 3 > 0
+        if not good:
+            run.attempt("failure", ["pool"])
+        run.commit_outcome(f"o-{number}", "success" if good else "failure", used=["tz"] if good else ["pool"])
+        run.attest(f"o-{number}", exit_code=0 if good else 1)
+
+
+def test_a_ranker_is_fitted_kept_promoted_and_taken_back(book: Client) -> None:
+    """A ranker could not be tried without being trusted, or not be got rid of again."""
+    lived(book, 40)
+    fitted = book.call("retrain", {"entity": ENTITY, "method": "logistic", "weight": 0.6})
+    assert fitted["ranker"], fitted["says"]
+    [kept] = book.call("rankers", {"shadow": True})["rankers"]
+    assert (fitted["ranker"], [], None) == (kept["ranker"], kept["ranks_at"], kept["refused"])
+    assert 0 == kept["shadow"]["runs"], "nothing has been shown since it was made"
+    promoted = book.call("promote", {"ranker": fitted["ranker"], "entity": ENTITY, "why": "tried"})
+    assert {"ranker": fitted["ranker"], "ranker_weight": 0.6} == promoted["set"]
+    assert [ENTITY] == book.call("rankers", {})["rankers"][0]["ranks_at"]
+    run = another(book)
+    run.brief(ENTITY, task="make it pass")
+    run.commit_outcome("later", "success", used=["tz"])
+    [last] = [each for each in book.call("exposures", {"entity": ENTITY})["runs"] if each["outcome"]["ref"] == "later"]
+    assert fitted["ranker"] in last["servings"][0]["policy"], "the briefing says which ranker had a word"
+    assert 1 == book.call("rankers", {"shadow": True})["rankers"][0]["shadow"]["runs"]
+    back = book.call("rollback", {"what": "ranker", "entity": ENTITY})
+    assert {"ranker": None, "ranker_weight": None} == back["set"]
+    assert [] == book.call("rankers", {})["rankers"][0]["ranks_at"]
+
+
+def test_the_same_runs_give_the_same_ranker(book: Client) -> None:
+    """Nobody could check what a ranker was made of by making it again."""
+    lived(book, 40)
+    ids = {book.call("retrain", {"method": "logistic", "weight": 0.3})["ranker"] for _ in range(2)}
+    assert 1 == len(ids)
+
+
+def test_a_path_with_few_runs_learns_from_all(book: Client) -> None:
+    """A new entity would have no ranker until it had twenty samples of its own, or one fitted to three runs."""
+    lived(book, 40)
+    fitted = book.call("retrain", {"entity": "acme/new", "method": "logistic"})
+    assert fitted["entity"] is None
+    assert fitted["says"][0].startswith("There is too little at acme/new")
+
+
+def test_a_ranker_that_was_changed_is_not_promoted(book: Client, tmp_path: Path) -> None:
+    """Whoever can write the file could decide what every agent reads first."""
+    import sqlite3
+
+    lived(book, 40)
+    name = book.call("retrain", {"method": "logistic", "weight": 0.3})["ranker"]
+    with sqlite3.connect(tmp_path / "record.db") as raw:
+        raw.execute("DROP TRIGGER ranker_is_immutable_v1")
+        raw.execute("UPDATE ranker SET artefact = replace(artefact, '\"bias\":', '\"bias\":1')")
+    assert book.call("rankers", {})["rankers"][0]["refused"] is not None
+    with pytest.raises(HerdbookError) as refused:
+        book.call("promote", {"ranker": name})
+    assert "seal_broken" == refused.value.code
+
+
+def test_calibration_reports_and_sets_only_what_may_act(book: Client) -> None:
+    """A few runs would change what every outcome does to trust."""
+    lived(book, 12)
+    told = book.call("calibrate", {"entity": ENTITY, "promote": True})
+    assert (12, False, {}) == (told["runs"], told["promoted"], told["values"])
+    assert 0 < sum(each["count"] for each in told["reliability"]["bins"])
+    assert told["reliability"]["svg"].startswith("<svg")
+    with pytest.raises(HerdbookError) as refused:
+        book.call("rollback", {"what": "calibration", "entity": ENTITY})
+    assert "invalid_request" == refused.value.code
+
+
+def test_calibration_is_taken_back_in_one_step(book: Client) -> None:
+    """A wrong number, once set, would have to be remembered to be undone."""
+    book.call("tune", {"entity": ENTITY, "values": {"half_life_days": 60}})
+    book.call("tune", {"entity": ENTITY, "values": {"half_life_days": 10, "multiplier_failure": 0.8}})
+    back = book.call("rollback", {"what": "calibration", "entity": ENTITY})
+    assert {"half_life_days": 60.0, "multiplier_failure": None} == back["set"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.fleet.policies.policy import Briefing, Nothing
+from bench.fleet.scenario import Scenario
 from bench.fleet.world import Note, Run
 from herdbook.base.clock import TickClock
 from herdbook.base.settings import load
@@ -24,19 +25,21 @@ FLAGS = {"dead_ends": "dead end", "contested": "contested", "entries": ""}
 class Herdbook(Nothing):
     """A record of its own in a temporary directory, and a new client for every run's box."""
 
-    def __init__(self, tokens_max: int, minutes: float) -> None:
-        super().__init__(tokens_max)
+    def __init__(self, scenario: Scenario, embed: str, *, tuned: dict[str, float | str] | None = None) -> None:
+        super().__init__(scenario.tokens)
         self.home = tempfile.TemporaryDirectory(prefix="bench-fleet-")
         home = Path(self.home.name)
-        settings = load({"HERDBOOK_HOME": str(home), "HERDBOOK_SYNCHRONOUS": "NORMAL"})
-        self.clock, self.minutes = TickClock(), minutes
-        self.service = open_service(settings, clock=self.clock)
+        settings = load({"HERDBOOK_HOME": str(home), "HERDBOOK_SYNCHRONOUS": "NORMAL", "HERDBOOK_EMBED": embed})
+        self.clock, self.minutes = TickClock(), scenario.minutes
+        self.service = open_service(settings, clock=self.clock, inline_max=1_000)
         self.host = Client(LocalTransport(self.service, local_caller("host")), agent="host")
+        if tuned:
+            self.host.call("tune", {"values": tuned})
         self.box: Client = self.host
         self.foreign = 0
 
     def client(self, box: str, task: str | None = None, identity: str = "fleet") -> Client:
-        return Client(LocalTransport(self.service, box_caller(box, identity=identity)), agent=f"agent in {box}", task=task)
+        return Client(LocalTransport(self.service, box_caller(box, identity=identity)), agent="fixer", task=task)
 
     def brief(self, run: Run) -> Briefing:
         self.clock.tick(seconds=60 * self.minutes)

@@ -23,6 +23,7 @@ VERBS: Final = {
     **dict.fromkeys(("record_action", "record_context", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED),
     **dict.fromkeys(("trace", "why"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
+    **dict.fromkeys(("retrain", "rankers", "promote", "calibrate", "rollback"), TENANT),
     **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate", "audit"), TENANT),
     **dict.fromkeys(("status", "tune", "tuning", "exposures", "embed", "prove"), TENANT),
     **dict.fromkeys(("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"), TENANT),

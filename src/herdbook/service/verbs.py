@@ -15,6 +15,7 @@ from herdbook.service.learning import answers as learnt
 from herdbook.service.learning import requests as learning
 from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
+from herdbook.service.slow import fitting
 from herdbook.service.slow import requests as slow_requests
 
 
@@ -64,6 +65,11 @@ VERBS: dict[str, Verb] = {
         ask("runs", "host", requests.Runs, answers.RunsPage, asking.runs),
         ask("why", "read", requests.Why, answers.WhyAnswer, asking.why),
         ask("prove", "host", slow_requests.Prove, slow_answers.Proof, slow.prove),
+        tell("retrain", "host", slow_requests.Retrain, slow_answers.Retrained, fitting.retrain),
+        ask("rankers", "host", slow_requests.Rankers, slow_answers.RankersAnswer, fitting.list_rankers),
+        tell("promote", "host", slow_requests.Promote, learnt.TuningSet, fitting.promote),
+        tell("calibrate", "host", slow_requests.Calibrate, slow_answers.Calibrated, fitting.calibrate),
+        tell("rollback", "host", slow_requests.Rollback, learnt.TuningSet, fitting.rollback),
         tell("tune", "host", learning.Tune, learnt.TuningSet, acting.tune),
         ask("tuning", "read", learning.Tuning, learnt.TuningAnswer, acting.tuning),
         ask("embed", "host", learning.Embed, learnt.Embedded, acting.embed),

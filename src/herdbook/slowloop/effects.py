@@ -61,7 +61,11 @@ class Effect:
 
 
 def effects(runs: Sequence[Run]) -> list[Effect]:
-    """Every claim that was both read and withheld by chance, the surest first."""
+    """Every claim that was both read and withheld by chance, the surest first.
+
+    Runs of the control arm are left out: there everything was withheld at once, which says nothing of any one entry.
+    """
+    runs = [run for run in runs if run.told]
     residual = residuals(runs)
     seen: dict[str, list[tuple[float, float, bool]]] = defaultdict(list)
     places: dict[str, tuple[str, str, int]] = {}

@@ -27,6 +27,36 @@ class EntryEffect(TypedDict):
     verdict: str
 
 
+class Retrained(TypedDict):
+    """What was tried on later runs than those it was fitted to, what was chosen, and what is uncomfortable about it."""
+
+    ranker: str | None  # its id, for `promote`; null where the default order is as good
+    entity: str | None  # whose runs it was fitted to; null: everybody's
+    runs: int
+    samples: int
+    chosen: str
+    tried: list[dict[str, Any]]  # candidate, method, weight, value, gain over the default with its standard error
+    importances: list[dict[str, Any]]  # feature, loss when it is shuffled, spread
+    says: list[str]
+
+
+class RankersAnswer(TypedDict):
+    rankers: list[dict[str, Any]]  # ranker, at, by, entity, method, weight, samples, judged, ranks_at, shadow, refused
+
+
+class Calibrated(TypedDict):
+    entity: str | None
+    runs: int
+    multipliers: list[dict[str, Any]]  # type, cases, again, rate, multiplier, default, acts
+    half_life: dict[str, Any]  # days, low, high, events, default, acts
+    read_age_days: float | None  # the median age of what was read: never acted on
+    holdout: dict[str, Any]  # how far off confidence was on later runs: default, candidate, gain
+    reliability: dict[str, Any]  # bins and their picture
+    values: dict[str, float]  # what promoting sets
+    promoted: bool
+    says: list[str]
+
+
 class Proof(TypedDict):
     entity: str | None
     runs: int

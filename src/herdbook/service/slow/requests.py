@@ -2,10 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
 from herdbook.service.requests import Request
+
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Prove(Request, frozen=True, kw_only=True):
     """What the record is worth: runs that were told what is known against runs that by chance were not, with intervals."""
 
     entity: str | None = None  # only runs about this path or below it
+
+
+class Retrain(Request, frozen=True, kw_only=True):
+    """Fit a ranker to what was shown and what came of it. It is kept, and ranks nothing until somebody promotes it."""
+
+    entity: str | None = None  # from runs about this path or below it, where there are enough; else from all
+    method: Literal["logistic", "gbm"] | None = None  # this one, whatever is better; by default the better one, if any is
+    weight: Share | None = None  # its part of the score; by default the best of a few
+
+
+class Rankers(Request, frozen=True, kw_only=True):
+    """The rankers that were ever fitted, newest first, where they rank, and how they would have done since they were made."""
+
+    shadow: bool = False  # also how each would have ordered what was shown since
+
+
+class Promote(Request, frozen=True, kw_only=True):
+    """Let a ranker rank, at an entity path and below it; without a path, everywhere."""
+
+    ranker: str
+    entity: str | None = None
+    weight: Share | None = None  # its part of the score; by default the one it was judged with
+    why: str | None = None
+    request_id: str | None = None
+
+
+class Calibrate(Request, frozen=True, kw_only=True):
+    """What outcomes should do to confidence at a path, and how fast it should fade, from its own runs."""
+
+    entity: str | None = None
+    promote: bool = False  # also set what may act
+    why: str | None = None
+    request_id: str | None = None
+
+
+class Rollback(Request, frozen=True, kw_only=True):
+    """Set back what was promoted last at this very path: its ranker, or its calibration."""
+
+    what: Literal["ranker", "calibration"]
+    entity: str | None = None
+    why: str | None = None
+    request_id: str | None = None

@@ -79,3 +79,12 @@ VALUES (%(tenant)s, %(ranker)s, %(artefact)s, %(identity)s, %(at)s, %(seal)s);
 -- name: ranker
 -- One artefact, with what its seal covers.
 SELECT id, artefact, identity, at, seal FROM ranker WHERE tenant = %(tenant)s AND id = %(ranker)s;
+
+-- name: rankers
+-- Every artefact, the newest first.
+SELECT id, artefact, identity, at, seal FROM ranker WHERE tenant = %(tenant)s ORDER BY at DESC, id;
+
+-- name: rankers_in_force
+-- Which ranker each path names.
+SELECT t.path, t.value FROM tuning t WHERE t.tenant = %(tenant)s AND t.name = 'ranker' AND t.value IS NOT NULL
+  AND t.n = (SELECT max(u.n) FROM tuning u WHERE u.tenant = t.tenant AND u.path = t.path AND u.name = t.name);

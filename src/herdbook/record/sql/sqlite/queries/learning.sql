@@ -78,3 +78,12 @@ INSERT INTO ranker (tenant, id, artefact, identity, at, seal) VALUES (:tenant, :
 -- name: ranker
 -- One artefact, with what its seal covers.
 SELECT id, artefact, identity, at, seal FROM ranker WHERE tenant = :tenant AND id = :ranker;
+
+-- name: rankers
+-- Every artefact, the newest first.
+SELECT id, artefact, identity, at, seal FROM ranker WHERE tenant = :tenant ORDER BY at DESC, id;
+
+-- name: rankers_in_force
+-- Which ranker each path names.
+SELECT t.path, t.value FROM tuning t WHERE t.tenant = :tenant AND t.name = 'ranker' AND t.value IS NOT NULL
+  AND t.n = (SELECT max(u.n) FROM tuning u WHERE u.tenant = t.tenant AND u.path = t.path AND u.name = t.name);
