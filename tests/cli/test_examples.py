@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 # Examples that are shown and not run here, each with the reason.
 NOT_RUN = {
     "db": "it needs a PostgreSQL server; tests/postgres runs it",
+    "gateway": "it needs a file with a secret, and its last line runs until it is stopped; tests/gateway runs it",
     "demo": "it takes seconds and a machine that can isolate boxes; tests/demo runs it",
     "mcp": "it speaks until its standard input ends, and one line is for another program; tests/mcp runs it",
     "serve": "it runs until it is stopped; tests/rest runs it",

@@ -21,14 +21,15 @@ MICROSECONDS = 1_000_000
 def put(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
     """A job under a key; within the window the same key is the same job, counted. The key's row makes that one decision."""
     tenant, queue = stamp.tenant, text.name(fields["queue"], what="queue")
-    key, delivery = text.key(fields["key"]), fields["delivery"]
+    key, delivery, body = text.key(fields["key"]), fields["delivery"], compact(fields["body"])
+    wanted = None if fields["job"] is None else text.identifier(fields["job"], what="job")
     place = {"tenant": tenant, "queue": queue}
     if delivery is not None:
         seen = tx.row("job_delivery", place | {"delivery": text.identifier(delivery, what="delivery")})
         if seen is not None:
             return told(tx, tenant, seen[0], created=False, replayed=True)
-    fresh = fields["job"] or new_name("job")
-    if fields["job"] and tx.row("job", {"tenant": tenant, "job": text.identifier(fresh, what="job")}) is not None:
+    fresh = wanted or new_name("job")
+    if wanted and tx.row("job", {"tenant": tenant, "job": wanted}) is not None:
         raise RequestConflict(f"there is a job {fresh!r} already: give the new one another name, or none")
     row = tx.row("claim_job_key", place | {"key": key, "job": fresh, "at": at})
     assert row is not None
@@ -39,7 +40,6 @@ def put(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> di
         job, created = fresh, True
         tx.run("renew_job_key", place | {"key": key, "job": job, "at": at})
     if created:
-        body = compact(fields["body"])
         tx.run("insert_job", place | {"key": key, "job": job, "body": body, "budget": fields["budget_seconds"], "at": at})
     else:
         tx.run("repeat_job_key", place | {"key": key, "at": at})
@@ -66,21 +66,23 @@ def take(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> d
 
 def beat(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
     """Lengthen a lease, never past the attempt's deadline, and keep how far the work has come."""
+    progress = None if fields["progress"] is None else compact(fields["progress"])
     row = own_row(tx, stamp, fields, at=at)
     until = min(row[10], at + fields["lease_seconds"] * MICROSECONDS)
-    progress = None if fields["progress"] is None else compact(fields["progress"])
     tx.run("beat_job", {"tenant": stamp.tenant, "job": row[0], "lease_until": until, "progress": progress})
     return one(tx, stamp.tenant, row[0])
 
 
 def done(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
     """End a job. Said twice by the same attempt it is one ending."""
+    result = compact(fields["result"])
+    text.name(fields["worker"], what="worker")
     row = one_row(tx, stamp.tenant, text.identifier(fields["job"], what="job"))
     if row[6] in ("done", "failed") and row[7] == fields["attempt"]:
         return view(row)
     row = own_row(tx, stamp, fields, at=at)
     state = "done" if fields["ok"] else "failed"
-    tx.run("end_job", {"tenant": stamp.tenant, "job": row[0], "state": state, "result": compact(fields["result"]), "at": at})
+    tx.run("end_job", {"tenant": stamp.tenant, "job": row[0], "state": state, "result": result, "at": at})
     return one(tx, stamp.tenant, row[0])
 
 
@@ -96,14 +98,17 @@ def reap(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> d
 
 def listed(reader: Reader, tenant: int, fields: dict[str, Any]) -> dict[str, Any]:
     """Jobs of a queue, newest first."""
-    fields = fields | {"tenant": tenant, "open": int(fields["open"]), "queue": text.name(fields["queue"], what="queue")}
+    key = None if fields["key"] is None else text.key(fields["key"])
+    queue = text.name(fields["queue"], what="queue")
+    fields = fields | {"tenant": tenant, "open": int(fields["open"]), "queue": queue, "key": key}
     return {"jobs": [view(row) for row in reader.rows("jobs", fields)]}
 
 
 def own_row(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> Row:
     """The job, if this worker still holds this attempt of it."""
+    worker = text.name(fields["worker"], what="worker")
     row = one_row(tx, stamp.tenant, text.identifier(fields["job"], what="job"))
-    mine = row[6] == "running" and (row[8], row[7]) == (fields["worker"], fields["attempt"])
+    mine = row[6] == "running" and (row[8], row[7]) == (worker, fields["attempt"])
     if not mine or row[9] <= at:
         raise Conflict(
             f"the job {row[0]!r} is no longer this worker's: another attempt has it, or it has ended; stop working on it"

@@ -94,6 +94,7 @@ FIELDS: Final = {
     "task": "what is to be done",
     "tokens": "at most so many tokens of briefing",
     "names": "also name what was left out",
+    "explain": "also say why each entry has its place: the score and rank of every leg",
     "query": "words to look for",
     "limit": "at most so many",
     "after": "the `next` of the page before",
