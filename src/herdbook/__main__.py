@@ -188,6 +188,7 @@ COMMANDS: Final = {
 WITHOUT_COMMAND: Final = {
     "record_context": "what an agent was given is recorded by the program that gave it, through the client",
     "box_open": "a box's row is written by the host that is about to create the box, never by hand",
+    "changes": "who follows the record is a program: it asks again and again, or follows /v1/stream",
     "box_pass": "a pass is made by the host that put the box there, and given to that box alone",
     "box_check": "a pass is checked by the gateway it is shown to",
     "box_beat": "a lease is kept by the process that holds it",

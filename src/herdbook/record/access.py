@@ -83,10 +83,14 @@ def opened(record: Record, shown: str, *, now: int) -> tuple[int, Granted, Row]:
 
 def checked(record: Record, tenant: int, row: Row) -> Granted:
     """The grant in a row that is as it was written. Raises SealBroken, also where without the seal key nobody can tell."""
+    known: Granted | None = record.grants.get((tenant, *row[:COLUMNS]))
+    if known is not None:
+        return known
     granted = Granted(*row[:13])
     whole = record.sealing and record.holds(row[13], *parts(tenant, granted))
     if not whole or not record.holds(row[15], *end_parts(tenant, granted.id, row[14])):
         raise SealBroken("this key's row is not what was written, or the seal key is away: it opens nothing; make a new key")
+    record.grants.put((tenant, *row[:COLUMNS]), granted)
     return granted
 
 

@@ -70,6 +70,7 @@ class Record:
         self._key = key
         self._paths: BoundedCache[tuple[int, str], int] = BoundedCache(CACHED_NAMES_MAX)
         self._sessions: BoundedCache[tuple[int, str], Session] = BoundedCache(CACHED_NAMES_MAX)
+        self.grants: BoundedCache[tuple[Any, ...], Any] = BoundedCache(CACHED_NAMES_MAX)  # rows of keys whose seals hold
         self._versions: BoundedCache[tuple[int, int], Version] = BoundedCache(CACHED_TEXT_BYTES_MAX, size=version_bytes)
         check_key(store, key)
 

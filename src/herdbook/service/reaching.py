@@ -21,7 +21,7 @@ TENANT: Final = "tenant"
 VERBS: Final = {
     **dict.fromkeys(("start_session", "end_session", "brief", "read", "search", "history", "diff", "list", "write"), SCOPED),
     **dict.fromkeys(("record_action", "record_context", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED),
-    **dict.fromkeys(("trace", "why"), SCOPED),
+    **dict.fromkeys(("trace", "why", "changes"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
     **dict.fromkeys(("retrain", "rankers", "promote", "calibrate", "rollback"), TENANT),
     **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate", "audit"), TENANT),

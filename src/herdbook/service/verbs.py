@@ -8,7 +8,7 @@ from typing import Any
 
 from herdbook.service import answers, asking, requests, telling
 from herdbook.service.access import answers as access_answers
-from herdbook.service.access import keys, passes, searching
+from herdbook.service.access import following, keys, passes, searching
 from herdbook.service.access import requests as access
 from herdbook.service.learning import acting
 from herdbook.service.learning import answers as learnt
@@ -90,6 +90,7 @@ VERBS: dict[str, Verb] = {
         ask("key_list", "admin", access.ListKeys, access_answers.Keys, keys.key_list),
         tell("key_revoke", "admin", access.RevokeKey, access_answers.KeysRevoked, keys.key_revoke),
         tell("key_rotate", "admin", access.RotateKey, access_answers.KeyView, keys.key_rotate),
+        ask("changes", "read", access.Changes, access_answers.ChangesAnswer, following.changes),
         ask("audit", "admin", access.Audit, access_answers.AuditAnswer, searching.audit),
         tell("tenant_create", "operator", access.CreateTenant, access_answers.TenantView, keys.tenant_create),
         ask("tenant_list", "operator", access.ListTenants, access_answers.Tenants, keys.tenant_list),

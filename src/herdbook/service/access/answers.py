@@ -82,3 +82,23 @@ class AuditAnswer(TypedDict):
     acts: list[ActView]
     next: str | None
     problems: NotRequired[list[str]]
+
+
+class Change(TypedDict):
+    id: str  # its place in the feed
+    what: str  # version or outcome
+    entity: str | None
+    key: str | None
+    version: int | None
+    ref: str | None
+    kind: str  # of the version, or the outcome's type
+    author: str
+    identity: str
+    session: str | None
+    box: str | None
+    at: str
+
+
+class ChangesAnswer(TypedDict):
+    changes: list[Change]
+    next: str

@@ -100,3 +100,11 @@ class Audit(Request, frozen=True, kw_only=True):
     after: str | None = None  # the `next` of the page before
     limit: Page = limits.LIST_PAGE_DEFAULT
     check: bool = False  # also whether every row is as it was written and none is missing from a chain
+
+
+class Changes(Request, frozen=True, kw_only=True):
+    """What was written and how runs ended, in the order of commits: nothing is passed over, whoever writes meanwhile."""
+
+    after: str | None = None  # the `next` of an answer, or `latest`; from the beginning without a word
+    entity: str | None = None  # only this path and what is below it
+    limit: Page = limits.LIST_PAGE_DEFAULT

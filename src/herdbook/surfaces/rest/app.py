@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, Protocol, TypeVar, cast
@@ -32,6 +32,7 @@ from herdbook.surfaces.rest import openapi, wire
 from herdbook.surfaces.rest.auth import Door, ServerDoor
 from herdbook.surfaces.rest.batching import WAITING_MAX, BatchingWriter
 from herdbook.surfaces.rest.metrics import Metrics
+from herdbook.surfaces.rest.stream import stream
 from herdbook.surfaces.rest.wire import Answer, Call
 
 LOG = logging.getLogger("herdbook.rest")
@@ -72,6 +73,7 @@ class RestApp:
         self.asker = ThreadPoolExecutor(1, thread_name_prefix="herdbook-ask")
         self.patient = ThreadPoolExecutor(2, thread_name_prefix="herdbook-turn")
         self.asking = 0
+        self.streams = 0
         pages: dict[str, Handler] = {
             "healthz": self.healthz,
             "readyz": self.readyz,
@@ -81,6 +83,7 @@ class RestApp:
         }
         self.router = Router(
             [
+                Route("/v1/stream", StreamEndpoint(self)),
                 Route("/v1/{verb}", VerbEndpoint(self)),
                 Route("/boxes/{box}/v1/{verb}", AssertedEndpoint(self)),
                 *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
@@ -259,6 +262,20 @@ class AssertedEndpoint(VerbEndpoint):
         if not any(row["box"] == box and row["live"] for row in json.loads(found.body)["boxes"]):
             raise Unauthorized("this box is closed in the record, or its lease ran out: it may call nothing any more")
         return replace(caller, scopes=caller.scopes & {"read", "write"}, channel="asserted", origin="agent", box=box)
+
+
+class StreamEndpoint(Endpoint):
+    """`/v1/stream`"""
+
+    def name(self, scope: Scope) -> str:
+        return "stream"
+
+    async def handle(self, call: Call) -> Answer:
+        admit = partial(door_of(call.scope).admit, call.headers)
+        if call.scope["method"] != "GET":
+            return wire.method_not_allowed("GET")
+        await self.app.metered(admit(), tells=False)
+        return await stream(self.app, call, admit)
 
 
 class PageEndpoint(Endpoint):

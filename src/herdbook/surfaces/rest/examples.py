@@ -59,6 +59,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "key_rotate": {"name": "checkout-ci", "grace_seconds": 3_600},
     "key_list": {},
     "key_revoke": {"name": "checkout-ci"},
+    "changes": {"after": "latest", "entity": "acme/checkout"},
     "audit": {"who": "checkout-ci", "since": "2026-01-01T00:00:00Z", "limit": 20},
     "tenant_create": {"tenant": "globex", "quota_day": 100_000},
     "tenant_limit": {"tenant": "globex", "rate_minute": 6_000},

@@ -55,6 +55,10 @@ RULES: Final[dict[str, Json]] = {
 }
 
 PAGES: Final[dict[str, tuple[str, str]]] = {
+    "/v1/stream": (
+        "What `changes` answers, as server-sent events as soon as there are any; resumed by `Last-Event-ID`.",
+        "text/event-stream",
+    ),
     "/healthz": ("The process is alive.", "application/json"),
     "/readyz": ("The record answers, and writes are being taken; 503 otherwise.", "application/json"),
     "/metrics": ("What the server counts about itself, for Prometheus.", "text/plain"),
