@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def changes(service: Service, caller: Caller, request: requests.Changes) -> dict[str, Any]:
+    under = None if request.entity is None else text.entity_path(request.entity)
     if request.after == feed.LATEST:
         return {"changes": [], "next": str(feed.latest(service.record, caller.tenant))}
-    under = None if request.entity is None else text.entity_path(request.entity)
     return feed.since(service.record, caller.stamp, feed.place(request.after), under=under, limit=request.limit)
