@@ -22,7 +22,20 @@ from typing import Any
 
 from bench.timing import Claim, NotMeasured, Result, Scale, seconds_each
 
-BENCHES = ("startup", "writes", "reads", "outcomes", "briefing", "growth", "contention", "rest", "gateway", "on_postgres")
+BENCHES = (
+    "startup",
+    "writes",
+    "reads",
+    "outcomes",
+    "briefing",
+    "growth",
+    "contention",
+    "rest",
+    "gateway",
+    "on_postgres",
+    "boxes",
+    "fanout",
+)
 
 
 def main(arguments: Sequence[str]) -> int:

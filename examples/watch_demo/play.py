@@ -63,7 +63,7 @@ class Play:
         self.sha = sha
         self.played.watches[name] = result
         assert told["http"] == 202, told
-        assert [200] == green, green
+        assert green == [200], green
         self.tell(name, result)
         return result
 

@@ -16,7 +16,6 @@ from examples.watch_demo.chat import Chat
 from examples.watch_demo.github import GitHub
 from examples.watch_demo.platform import Platform
 from examples.watch_demo.repository import Repository
-from herdbook.__main__ import BoxWiring
 from herdbook.base import settings
 from herdbook.base.clock import SystemClock
 from herdbook.base.http_edge import Edge
@@ -33,6 +32,7 @@ from herdbook.watch.dispatch import Dispatch
 from herdbook.watch.gates import should_draft_pr
 from herdbook.watch.queue import RecordQueue
 from herdbook.watch.worker import Worker
+from herdbook.wiring import BoxWiring
 
 REPOSITORY, LIBRARY = "acme/app", "acme/library"
 ENTITY = "acme/deploy"

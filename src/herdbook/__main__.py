@@ -11,24 +11,17 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from herdbook.base import settings
-from herdbook.base.errors import ExtraMissing
 from herdbook.base.version import VERSION
 from herdbook.surfaces.cli import parser, problems
 from herdbook.surfaces.cli.invocation import Door, Invocation
 from herdbook.surfaces.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from herdbook.client import Client
-    from herdbook.service.door import Service
-    from herdbook.surfaces.rest.box_sockets import GatewayFor
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,9 @@ LOCAL: Final = ("json", "record")
 GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
-STARTERS: Final = frozenset({"init", "import", "watch", "run", "mcp", "write", "dead-end", "demo", "serve", "key", "tenant"})
+STARTERS: Final = frozenset(
+    {"init", "import", "watch", "run", "mcp", "write", "dead-end", "demo", "fanout", "serve", "key", "tenant"}
+)
 
 SERVE_EXAMPLES: Final = """\
 example:
@@ -179,6 +174,7 @@ COMMANDS: Final = {
             RUN,
             ("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"),
         ),
+        Command("fanout", "herdbook.surfaces.cli.commands.fanout", "many boxes at one task, dead ends shared", RUN, (), LOCAL),
         Command("status", "herdbook.surfaces.cli.commands.status", "counts, seals and settings of the record", RUN, ("status",)),
         Command("doctor", "herdbook.surfaces.cli.commands.doctor", "is all well, and if not, what to do", RUN, ("status",)),
     )
@@ -309,6 +305,7 @@ def open_for_agent(chosen: settings.Settings) -> Door:
 def demo(invocation: Invocation) -> int:
     """The demo, handed the record and a way to put each box on it."""
     from herdbook.surfaces.demo import command
+    from herdbook.wiring import BoxWiring
 
     wiring = BoxWiring(invocation.settings)
     try:
@@ -324,6 +321,8 @@ def watch(invocation: Invocation) -> int:
 
     if invocation.args.act not in ("work", "execute"):
         return command.run(invocation)
+    from herdbook.wiring import BoxWiring
+
     wiring = BoxWiring(invocation.settings)
     try:
         return watching.work(invocation, wiring)
@@ -331,74 +330,26 @@ def watch(invocation: Invocation) -> int:
         wiring.close()
 
 
-class BoxWiring:
-    """The record in this process, and a socket to it for each box."""
+def fanout(invocation: Invocation) -> int:
+    """Attempts in boxes, handed a record on which what they write is a draft."""
+    from herdbook.surfaces.cli.commands import fanout as command
+    from herdbook.wiring import CompetingBoxes
 
-    def __init__(self, chosen: settings.Settings) -> None:
-        self.settings = chosen
-        self.boxes_dir = chosen.boxes
-        self.closers: list[Callable[[], None]] = []
-
-    @cached_property
-    def service(self) -> Service:
-        from herdbook.service.opening import open_service
-
-        service = open_service(self.settings)
-        self.closers.append(service.close)
-        return service
-
-    @cached_property
-    def gateway(self) -> GatewayFor | None:
-        """What makes the gateway's part of a box's socket, where somebody has set up connections."""
-        if not self.settings.gateway.is_dir():
-            return None
-        try:
-            from herdbook.gateway.opening import open_app
-        except ModuleNotFoundError as problem:  # there are connections, so boxes would miss them
-            raise ExtraMissing.of("gateway", what=f"the package {problem.name}") from problem
-        return lambda call: open_app(self.settings, call)
-
-    def open_record(self) -> Client:
-        """With its operator's scopes, and outside of any run."""
-        from herdbook.client import Client
-        from herdbook.service.callers import local_caller
-        from herdbook.service.local import LocalTransport
-        from herdbook.service.opening import local_identity
-
-        return Client(LocalTransport(self.service, local_caller(local_identity(), channel="cli")), session="")
-
-    def open_socket(self, box: str) -> tuple[str, Callable[[], None]]:
-        """A directory of its own for each box, named after it, so that a kept box finds the record where it was before."""
-        from herdbook.boxes.directory import private_directory
-        from herdbook.service.opening import local_identity
-        from herdbook.surfaces.rest.box_sockets import BoxSockets, short_temporary
-
-        ours = private_directory(Path(short_temporary()) / f"herdbook-{os.getuid()}-{short_digest(str(self.boxes_dir))}")
-        place = private_directory(ours / short_digest(box))
-        sockets = BoxSockets(self.service, identity=local_identity(), directory=place, gateway=self.gateway)
-        path, _ = sockets.open(box)
-
-        def close() -> None:
-            sockets.close()
-            for left in (place, ours):
-                with suppress(OSError):  # because other boxes of ours may still have their sockets there
-                    left.rmdir()
-
-        self.closers.append(close)
-        return str(path), close
-
-    def close(self) -> None:
-        """What was opened last goes first: the sockets before the record they answer from."""
-        while self.closers:
-            self.closers.pop()()
-
-
-def short_digest(text: str) -> str:
-    return sha256(text.encode(errors="surrogateescape")).hexdigest()[:10]
+    wiring = CompetingBoxes(invocation.settings)
+    try:
+        return command.run(invocation, wiring)
+    finally:
+        wiring.close()
 
 
 # Commands of other surfaces, which are handed what they need of one another here.
-WIRED: Final[dict[str, Callable[[Invocation], int]]] = {"serve": serve, "mcp": mcp, "watch": watch, "demo": demo}
+WIRED: Final[dict[str, Callable[[Invocation], int]]] = {
+    "serve": serve,
+    "mcp": mcp,
+    "watch": watch,
+    "demo": demo,
+    "fanout": fanout,
+}
 
 
 def key_for(chosen: settings.Settings) -> str | None:

@@ -117,6 +117,23 @@ def test_leases_are_kept_while_a_program_runs(book: FileBook, provider: UnsafePr
             execution.kill()
 
 
+def test_what_others_left_is_reaped_at_the_start_and_again(book: FileBook, provider: UnsafeProcess, sockets: Sockets) -> None:
+    """Without a reaper that runs by itself, a killed host's boxes live until somebody thinks of them."""
+
+    def left_behind(name: str) -> None:
+        dead = f"{owner.this_process()}0"
+        book.box_open(box=name, provider=provider.name, isolation="process", label="h", owner=dead, lease_seconds=600)
+        provider.create(BoxSpec(id=name, label="h"))
+
+    left_behind("before")
+    with Host(book, provider, open_socket=sockets, label="h", reap_seconds=0.05) as host:
+        host.open("mine")
+        eventually(lambda: book.row("before")["state"] == "closed", what="it is reaped at the start")
+        left_behind("later")
+        eventually(lambda: book.row("later")["state"] == "closed", what="and again")
+        assert ["mine"] == [box.id for box in provider.list("h")]
+
+
 def test_an_outage_of_the_record_does_not_end_a_box(book: FileBook, provider: UnsafeProcess, sockets: Sockets) -> None:
     """A record that restarts would take every running box with it."""
     tries = threading.Semaphore(0)

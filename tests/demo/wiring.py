@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from herdbook.__main__ import BoxWiring
 from herdbook.base import settings
 from herdbook.boxes.host import Host
 from herdbook.boxes.providers import by_name
@@ -19,6 +18,7 @@ from herdbook.surfaces.demo import command
 from herdbook.surfaces.demo.acts import Play
 from herdbook.surfaces.demo.narration import Narration
 from herdbook.surfaces.demo.stage import LABEL, OWN, Stage, suite_files
+from herdbook.wiring import BoxWiring
 
 SUITE = OWN / "suite"
 UNSAFE = "unsafe-process"  # for tests of the acts: they run on every machine

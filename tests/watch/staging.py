@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from herdbook.__main__ import BoxWiring
 from herdbook.base import settings
 from herdbook.boxes.providers import choose
 from herdbook.client import Client
@@ -22,6 +21,7 @@ from herdbook.watch.config import Config, Deploy, Service
 from herdbook.watch.gates import should_draft_pr
 from herdbook.watch.queue import Job, RecordQueue
 from herdbook.watch.worker import Worker
+from herdbook.wiring import BoxWiring
 from tests.watch.hooking import sha_of
 
 ENTITY = "acme/deploy"

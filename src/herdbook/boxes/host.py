@@ -16,12 +16,14 @@ from herdbook.base.errors import Conflict, HerdbookError, NotFound
 from herdbook.boxes import owner
 from herdbook.boxes.book import Book
 from herdbook.boxes.provider import SOCKET_IN_BOX, Box, BoxLimits, BoxSpec, Chunk, Execution, Isolation, Provider
+from herdbook.boxes.reaper import reap
 
 Close = Callable[[], None]
 # From a box's id to where its socket to the record listens, the same place each time, and how to close it.
 OpenSocket = Callable[[str], tuple[str, Close]]
 OnOutput = Callable[[Chunk], None]
 BEATS_PER_LEASE = 3  # two may be lost
+REAP_SECONDS = 60.0
 
 
 def drop_output(chunk: Chunk) -> None:
@@ -35,7 +37,7 @@ class Held:
 
 
 class Host:
-    """Makes, runs and ends boxes under one label, and keeps their leases from one background thread."""
+    """Makes, runs and ends boxes under one label; one background thread keeps their leases and reaps what nobody keeps."""
 
     def __init__(
         self,
@@ -45,10 +47,11 @@ class Host:
         open_socket: OpenSocket,
         label: str,
         lease_seconds: int = limits.BOX_LEASE_SECONDS_DEFAULT,
+        reap_seconds: float = REAP_SECONDS,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,  # until stopped, or this many seconds
     ) -> None:
         self._book, self._provider, self._open_socket = book, provider, open_socket
-        self._label, self._lease_seconds, self._wait = label, lease_seconds, wait
+        self._label, self._lease_seconds, self._reap_seconds, self._wait = label, lease_seconds, reap_seconds, wait
         self._held: dict[str, Held] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -180,9 +183,24 @@ class Host:
             return self._held.pop(box_id, None)
 
     def _beat_until_stopped(self) -> None:
-        while not self._wait(self._stopped, self._lease_seconds / BEATS_PER_LEASE):
+        """Beats in time, and a pass of the reaper now and then: others may have died, on this machine or without a trace."""
+        pause = min(self._lease_seconds / BEATS_PER_LEASE, self._reap_seconds)
+        since_reaped = self._reap_seconds
+        while True:
+            if since_reaped >= self._reap_seconds:
+                self._reap()
+                since_reaped = 0.0
+            if self._wait(self._stopped, pause):
+                return
+            since_reaped += pause
             for box_id in list(self._held):
                 self._beat(box_id)
+
+    def _reap(self) -> None:
+        try:
+            reap(self._book, self._provider, self._label)
+        except (HerdbookError, OSError):
+            return  # because there is another pass in a minute, and this host's own boxes are kept meanwhile
 
     def _beat(self, box_id: str) -> None:
         try:

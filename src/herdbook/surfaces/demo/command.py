@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from herdbook.boxes.host import Host
+from herdbook.boxes.provider import WEAKEST_FIRST
 from herdbook.boxes.providers import AUTO, PROVIDERS, choose
 from herdbook.client import Client
 from herdbook.surfaces.demo.acts import Play, Played
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--provider", choices=(AUTO, *PROVIDERS), default=AUTO, help="what makes the boxes (auto: the strongest here)"
     )
+    parser.add_argument("--isolation-min", choices=WEAKEST_FIRST[1:], help="refuse to run in less")
     kept = os.environ.get("KEEP", "").lower() not in OFF
     parser.add_argument(
         "--keep", action="store_true", default=kept, help="keep boxes a and b; the next run with it reuses them (KEEP=1)"
@@ -81,7 +83,7 @@ def run(wiring: Wiring, args: argparse.Namespace) -> int:
     """Play it. Raises CannotIsolate, naming what is missing, where no box can be isolated."""
     began = time.monotonic()
     suite = suite_files(args.suite or OWN / "suite")
-    provider = choose(args.provider, state_dir=wiring.boxes_dir)
+    provider = choose(args.provider, minimum=args.isolation_min, state_dir=wiring.boxes_dir)
     narration = Narration(None if args.json else sys.stdout)
     suffix = secrets.token_hex(3)
     entity = f"{ENTITY_ROOT}/{time.strftime('%Y%m%d-%H%M%S')}-{suffix}"

@@ -1,0 +1,251 @@
+"""Many boxes at one task: a variant each, dead ends shared while they run, and only the winner's entries told."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from herdbook import client
+from herdbook.base.errors import InvalidRequest
+from herdbook.boxes.fanout import Attempt, Board, Budget, FanOut, Tell, Variant, fan_out
+from herdbook.boxes.host import Host
+from herdbook.boxes.provider import WEAKEST_FIRST, Isolation, Provider
+from herdbook.boxes.providers import AUTO, PROVIDERS, choose
+from herdbook.surfaces.cli.invocation import Invocation
+from herdbook.surfaces.cli.parser import whole_number
+from herdbook.surfaces.cli.problems import Usage
+from herdbook.surfaces.cli.terminal import clipped, line
+
+LABEL: Final = "herdbook-fanout"
+TAIL_BYTES: Final = 8_000
+FILES_BYTES_MAX: Final = 8 * 1024 * 1024
+VARIANTS_MAX: Final = 10_000
+EXAMPLES: Final = """\
+example:
+  $ herdbook fanout acme/checkout --task "make the suite green" --files checkout \\
+      --vary ROUNDING_MODE=half_up,half_even --vary RETRY_BUDGET=1,3,5 -- python3 -m unittest
+  $ herdbook fanout acme/checkout --variants space.jsonl --boxes 8 --at-once 4 -- sh try.sh '{RETRY_BUDGET}'
+
+Each line of the file is a JSON object of variables. A variant reaches the command as its environment, and as {NAME} in its words.
+Exit code: 0 if an attempt passed, 1 if none did."""
+
+
+class Wiring(Protocol):
+    """What the composition root hands in: a record on which what a box writes is a draft."""
+
+    @property
+    def boxes_dir(self) -> Path: ...
+
+    def open_record(self) -> client.Client: ...
+
+    def open_socket(self, box: str) -> tuple[str, Callable[[], None]]: ...
+
+    def as_box(self, box: str) -> Tell:
+        """What tells the record something in the name of this box, past the drafts."""
+        ...
+
+    def runs_of(self, box: str) -> Sequence[str]:
+        """The sessions that were begun in this box."""
+        ...
+
+    def promote(self, box: str) -> Sequence[Mapping[str, Any]]:
+        """Tell what this box has drafted; the answers."""
+        ...
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Try variants of one task in boxes of their own, some at once, until one passes. What fails is written as a dead end at\n"
+        "once, and no attempt starts that a dead end rules out: not in this fan-out, not in the next one."
+    )
+    parser.add_argument("entity", metavar="PATH", help="the path of the task, such as acme/checkout")
+    parser.add_argument("--task", metavar="TEXT", help="what it is about (the command itself)")
+    parser.add_argument("--variants", metavar="FILE", type=Path, help="a JSON object of variables a line")
+    parser.add_argument("--vary", metavar="NAME=A,B", action="append", default=[], help="every combination of these values")
+    parser.add_argument("--files", metavar="DIR", type=Path, help="what every box gets, in its home")
+    parser.add_argument("--boxes", metavar="N", type=whole_number, default=8, help="at most this many attempts (8)")
+    parser.add_argument("--at-once", metavar="N", type=whole_number, default=2, help="so many boxes at a time (2)")
+    parser.add_argument("--wall-seconds", metavar="N", type=whole_number, default=600, help="end after this long (600)")
+    parser.add_argument("--box-seconds", metavar="N", type=whole_number, default=3600, help="start nothing past this sum (3600)")
+    parser.add_argument("--provider", choices=(AUTO, *PROVIDERS), default=AUTO, help="what makes the boxes (the strongest here)")
+    parser.add_argument("--isolation-min", choices=WEAKEST_FIRST[1:], help="refuse to run in less")
+    parser.add_argument("command", metavar="-- COMMAND", nargs="+", help="what to run in each box, with its arguments")
+
+
+def run(invocation: Invocation, wiring: Wiring) -> int:
+    args = invocation.args
+    variants, files = variants_of(args), files_of(args.files)
+    minimum: Isolation | None = args.isolation_min
+    provider = choose(args.provider, minimum=minimum, state_dir=wiring.boxes_dir)
+    if provider.name == "sprites":
+        raise InvalidRequest("boxes that compete write drafts through a socket of this machine: choose a provider that runs here")
+    book = wiring.open_record()
+    task = args.task or " ".join(args.command)
+    budget = Budget(attempts=args.boxes, at_once=args.at_once, wall_seconds=args.wall_seconds, box_seconds=args.box_seconds)
+    with Host(book, provider, open_socket=wiring.open_socket, label=LABEL) as host:
+        crew = Crew(book, host, wiring, files, args.command, args.entity, task)
+
+        def changed(attempt: Attempt) -> None:
+            crew.tell(attempt)
+            if not invocation.terminal.as_json:
+                invocation.terminal.remark(progress(attempt))
+
+        found = fan_out(variants, Board(book.call, args.entity), crew.run, budget, on_change=changed)
+    invocation.show(as_json(found, provider), summary(found))
+    return 0 if found.winner else 1
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Runs attempts in boxes, and tells the record of them."""
+
+    book: client.Client
+    host: Host
+    wiring: Wiring
+    files: Mapping[str, bytes]
+    command: Sequence[str]
+    entity: str
+    task: str
+
+    def run(self, attempt: Attempt, *, timeout_seconds: float, stop: threading.Event) -> str:
+        """One attempt in a box of its own; ended when somebody else has won."""
+        box = self.host.open()
+        attempt.box = box.id
+        try:
+            for name, data in self.files.items():
+                self.host.put(box, name, data)
+            env = {**attempt.variant.env, "HERDBOOK_AGENT": "fanout"}
+            words = [filled(word, attempt.variant.env) for word in self.command]
+            execution = self.host.start(box, words, env=env, timeout_seconds=timeout_seconds)
+            done = threading.Event()
+            watch = threading.Thread(target=end_when_over, args=(stop, done, execution.kill), daemon=True)
+            watch.start()
+            tail = b""
+            for _, data in execution:
+                tail = (tail + data)[-TAIL_BYTES:]
+            done.set()
+            attempt.exit_code = execution.exit.code
+            if execution.exit.reason not in ("exited", "killed"):
+                attempt.why = f"{attempt.variant.approach}: ended for its {execution.exit.reason}"
+            return tail.decode(errors="replace")
+        finally:  # what a killed fan-out leaves, the reaper ends
+            self.host.destroy(box, detail="the attempt is over")
+
+    def tell(self, attempt: Attempt) -> None:
+        """The outcome of an attempt that came to an end, attested; and the winner's entries before that, so that they stand."""
+        if attempt.state not in ("won", "failed"):
+            return
+        box = attempt.box
+        tell = self.wiring.as_box(box)  # the run is the box's, also where its command knows nothing of the record
+        runs = list(self.wiring.runs_of(box)) or [self.begun(box, tell)]
+        attempt.sessions = runs
+        if attempt.state == "won" and not self.wiring.promote(box):
+            why = f"the command passes with {attempt.variant.approach}, found by trying"
+            entry = {"entity": self.entity, "key": "fanout-winner", "value": {"env": dict(attempt.variant.env)}, "why": why}
+            tell("write", {**entry, "session": runs[-1]})
+        for session in runs:
+            ref = self.outcome_of(session) or self.concluded(session, attempt, tell)
+            said = {"ref": ref, "exit_code": attempt.exit_code, "box": box, "note": f"seen by the host of {box}"}
+            self.book.call("attest", said)
+
+    def begun(self, box: str, tell: Tell) -> str:
+        tell("start_session", {"session": box, "agent": "fanout", "entity": self.entity, "task": self.task})
+        return box
+
+    def outcome_of(self, session: str) -> str:
+        """What the box has told itself, by its ref."""
+        outcomes = self.book.call("trace", {"ref": session})["outcomes"]
+        return str(outcomes[-1]["ref"]) if outcomes else ""
+
+    def concluded(self, session: str, attempt: Attempt, tell: Tell) -> str:
+        kind, ref = "success" if attempt.exit_code == 0 else "failure", f"fanout:{session}"
+        tell("commit_outcome", {"session": session, "ref": ref, "type": kind, "task_input": self.task})
+        return ref
+
+
+def end_when_over(stop: threading.Event, done: threading.Event, kill: Callable[[], None]) -> None:
+    while not done.wait(0.05):
+        if stop.is_set():
+            kill()
+            return
+
+
+def filled(word: str, env: Mapping[str, str]) -> str:
+    for name, text in env.items():
+        word = word.replace("{" + name + "}", text)
+    return word
+
+
+def variants_of(args: argparse.Namespace) -> list[Variant]:
+    """From the file, else every combination, in the order of the command line."""
+    if (args.variants is None) == (not args.vary):
+        raise Usage("say what to try: --variants FILE, or --vary NAME=A,B once or more")
+    if args.variants is None:
+        pairs = [each.partition("=") for each in args.vary]
+        choices = [[(name, text) for text in texts.split(",")] for name, _, texts in pairs]
+        found = [Variant(dict(combination)) for combination in itertools.islice(itertools.product(*choices), VARIANTS_MAX + 1)]
+    else:
+        try:
+            found = [Variant(json.loads(text)) for text in args.variants.read_text(encoding="utf-8").splitlines() if text.strip()]
+        except (OSError, ValueError) as problem:
+            raise Usage(f"{args.variants} holds no JSON object a line: {problem}") from problem
+    if not 0 < len(found) <= VARIANTS_MAX:
+        raise Usage(f"a fan-out has 1 to {VARIANTS_MAX} variants")
+    for variant in found:
+        if not isinstance(variant.env, dict) or not all(
+            isinstance(text, str) and name and "=" not in name for name, text in variant.env.items()
+        ):
+            raise Usage("a variant is a JSON object of variables with texts as values")
+    return found
+
+
+def files_of(directory: Path | None) -> dict[str, bytes]:
+    """What goes into every box: the client, and a directory without what is hidden or generated."""
+    found = {"client.py": Path(client.__file__).read_bytes()}
+    for path in sorted(directory.rglob("*")) if directory else []:
+        name = path.relative_to(directory or path)
+        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in name.parts):
+            found[name.as_posix()] = path.read_bytes()
+        if sum(map(len, found.values())) > FILES_BYTES_MAX:
+            raise InvalidRequest(f"{directory} is over {FILES_BYTES_MAX} bytes: name what the boxes need alone")
+    return found
+
+
+def progress(attempt: Attempt) -> str:
+    told = {
+        "won": f"passed in {attempt.seconds:.1f} s",
+        "failed": f"failed in {attempt.seconds:.1f} s, now a dead end",
+        "skipped": f"skipped, a dead end: {attempt.why}",
+        "ended": "ended, since it is over",
+        "not started": "",
+    }
+    return clipped(f"{line(attempt.variant.approach)}: {line(told[attempt.state])}", 200)
+
+
+def summary(found: FanOut) -> list[str]:
+    counts = {state: found.count(state) for state in ("failed", "skipped", "ended")}
+    tried = found.count("won") + counts["failed"] + counts["ended"]
+    won = f"{found.winner.variant.approach} passes" if found.winner else "nothing passed"
+    lines = [f"{line(won)}: {tried} tried, {counts['failed']} failed, {counts['skipped']} skipped as dead ends"]
+    if found.winner is None and (left := found.count("not started")):
+        lines.append(f"{left} variants were not reached: raise --boxes, --wall-seconds or --box-seconds, or run it again")
+    return [*lines, f"{found.seconds:.1f} s, {found.box_seconds:.1f} box-seconds"]
+
+
+def as_json(found: FanOut, provider: Provider) -> dict[str, Any]:
+    told = [{**asdict(each), "variant": dict(each.variant.env), "approach": each.variant.approach} for each in found.attempts]
+    winner = found.winner
+    return {
+        "provider": provider.name,
+        "isolation": provider.isolation,
+        "winner": winner.variant.approach if winner else None,
+        "attempts": told,
+        "seconds": round(found.seconds, 3),
+        "box_seconds": round(found.box_seconds, 3),
+    }
