@@ -48,8 +48,9 @@ def test_an_open_seal_key_is_found(herdbook, home) -> None:
     assert ["seal key: ~/.local/share/herdbook/seal.key is open to others"] == bad
 
 
-def test_only_what_was_set_is_named(herdbook, home, tmp_path) -> None:
+def test_only_what_was_set_is_named(herdbook, home, monkeypatch) -> None:
     """Naming a record would look as if an address had been given too."""
+    monkeypatch.delenv("HERDBOOK_EMBED")  # which the tests set
     told = herdbook("doctor", "--no-box", "--record", str(home / "record.db"))
     assert "settings that are not the default: record (command line)\n" in told.out
     told = herdbook("doctor", "--no-box", "--record", str(home / "record.db"), env={"HERDBOOK_URL": "http://127.0.0.1:9"})

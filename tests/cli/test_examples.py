@@ -17,6 +17,8 @@ pytestmark = pytest.mark.slow
 # Examples that are shown and not run here, each with the reason.
 NOT_RUN = {
     "db": "it needs a PostgreSQL server; tests/postgres runs it",
+    "embed": "it needs an embedder, and the tests run without one; tests/embedding runs it",
+    "fanout": "it needs a folder of files and variants; tests/boxes and tests/cli run it",
     "gateway": "it needs a file with a secret, and its last line runs until it is stopped; tests/gateway runs it",
     "demo": "it takes seconds and a machine that can isolate boxes; tests/demo runs it",
     "mcp": "it speaks until its standard input ends, and one line is for another program; tests/mcp runs it",

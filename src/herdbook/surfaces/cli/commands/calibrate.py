@@ -15,7 +15,7 @@ example:
   $ herdbook calibrate acme/ci
   $ herdbook calibrate acme/ci --svg reliability.svg
   $ herdbook calibrate acme/ci --promote --why "critical failures repeat here"
-  $ herdbook calibrate acme/ci --rollback"""
+  herdbook calibrate acme/ci --rollback"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("act", metavar="ACT", choices=ACTS, help=", ".join(ACTS))
     parser.add_argument("connection", metavar="CONNECTION", nargs="?", help="the connection's name, such as github")
+    parser.usage = "herdbook gateway ACT [CONNECTION] [options]"  # all of them in one line would fill a screen
     adding = parser.add_argument_group("for add")
     adding.add_argument("--to", metavar="URL", help="the service: https://host, with a path if all calls are below it")
     kind = adding.add_mutually_exclusive_group()

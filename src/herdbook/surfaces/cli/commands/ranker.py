@@ -13,8 +13,8 @@ from herdbook.surfaces.cli.terminal import Answer, line, table
 EXAMPLES = """\
 example:
   $ herdbook ranker ls --shadow
-  $ herdbook ranker promote 3f0c5a9d1e7b2460 acme/ci --why "better in shadow for a week"
-  $ herdbook ranker rollback acme/ci"""
+  herdbook ranker promote 3f0c5a9d1e7b2460 acme/ci --why "better in shadow for a week"
+  herdbook ranker rollback acme/ci"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
