@@ -142,6 +142,8 @@ COMMANDS: Final = {
             ("url", "record", "agent", "session"),
         ),
         Command("db", "herdbook.surfaces.cli.commands.db", "make a PostgreSQL record, and bring it up to date", RUN, (), LOCAL),
+        Command("backup", "herdbook.surfaces.cli.commands.backup", "copy the whole record into a file", RUN, (), LOCAL),
+        Command("restore", "herdbook.surfaces.cli.commands.restore", "put such a copy back", RUN, (), LOCAL),
         Command("embed", "herdbook.surfaces.cli.commands.embed", "make entries findable by meaning", RUN, ("embed",)),
         Command("serve", "herdbook.surfaces.rest.command", "answer over HTTP", RUN, (), LOCAL, SERVE_EXAMPLES),
         Command(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from herdbook.base import box_token, limits, text
+from herdbook.base.clock import iso
 from herdbook.base.errors import HerdbookError, NotFound, SealBroken, SealKeyMissing, SealKeyWrong
 from herdbook.base.reach import EVERYTHING, Reach
 from herdbook.base.settings import Place
@@ -260,9 +261,10 @@ class Record:
         counts = self.store.row("counts", {"tenant": tenant})
         triggers = {row[0] for row in self.store.rows("triggers", {})}
         sealed = self.store.row("any_sealed", {"tenant": tenant})
+        copies = {name: self.store.row("meta", {"name": name}) for name in ("backup_at", "restored_at")}
         return {
             "schema": self.store.schema,
-            "record": self.store.facts(),
+            "record": self.store.facts() | {name: iso(int(row[0])) for name, row in copies.items() if row},
             "counts": dict(zip(names, counts or (), strict=False)),
             "seals": "verified"
             if self.sealing

@@ -47,10 +47,14 @@ def steps(applied: Mapping[int, str], *, post: bool, distributed: bool) -> Itera
     for number, name, text in MIGRATIONS:
         if number not in applied and (post or not is_post(name)):
             noted = sql("noted").format(number=number, name=name)
-            as_owner = f"SET LOCAL ROLE {OWNER_ROLE};\nSET LOCAL search_path = herdbook, pg_temp;\nSET LOCAL lock_timeout = '5s';"
-            yield f"BEGIN;\n{as_owner}\n{text}\n{noted}\n{sql('security')}\nCOMMIT;"
+            yield as_owner(f"{text}\n{noted}\n{sql('security')}")
     if distributed:
         yield f"BEGIN;\n{sql('distributed')}\nCOMMIT;"
+
+
+def as_owner(statements: str) -> str:
+    opened = f"SET LOCAL ROLE {OWNER_ROLE};\nSET LOCAL search_path = herdbook, pg_temp;\nSET LOCAL lock_timeout = '5s';"
+    return f"BEGIN;\n{opened}\n{statements}\nCOMMIT;"
 
 
 class Setup:
@@ -67,11 +71,16 @@ class Setup:
 
     @staticmethod
     def bring_up(url: str, *, post: bool = False, distributed: bool = False) -> list[str]:
-        """Run it; the names of what was applied. Done twice, or by two at once, it is done once."""
+        """Run it; the names of what was applied. Done twice, or by two at once, it is done once.
+
+        Row security and triggers that somebody turned off, or a restore without the schema did, are turned on again.
+        """
         with logged_in(url) as connection:
             before = applied_in(connection) or {}
             for step in steps(before, post=post, distributed=distributed):
                 connection.execute(step.encode())
+            if mistakes_in(connection):
+                connection.execute(as_owner(sql("security")).encode())
             after = applied_in(connection) or {}
             return [name for number, name in after.items() if number not in before]
 

@@ -111,6 +111,7 @@ def record(invocation: Invocation) -> Iterator[Finding]:
     yield integrity(status)
     yield synchronous(facts)
     yield journal(facts)
+    yield copies(facts)
     yield triggers(status)
     yield seals(status)
     yield from trust_trigger(invocation)
@@ -161,6 +162,18 @@ def journal(facts: Answer) -> Finding:
         what=f"journal: readable, {waiting} bytes of reads wait for the next write",
         fix="write anything: the next write folds the journal into the record",
     )
+
+
+def copies(facts: Answer) -> Finding:
+    """When the record was last copied, and whether it is itself a copy that was put back."""
+    taken, restored = (facts.get(name) for name in ("backup_at", "restored_at"))
+    said = f"the last copy was taken {ago(taken)}" if taken else "herdbook backup has taken none"
+    return Finding(ok=True, what=f"backup: {said}" + (f"; this record was restored {ago(restored)}" if restored else ""))
+
+
+def ago(at: str) -> str:
+    hours = max(0.0, time.time() - from_iso(at) / 1_000_000) / 3600
+    return f"{hours / 24:.0f} days ago" if hours >= 48 else f"{hours:.1f} hours ago"
 
 
 def triggers(status: Answer) -> Finding:
