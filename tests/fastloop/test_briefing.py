@@ -66,8 +66,67 @@ def test_each_line_says_who_wrote_it_when_and_how_it_went() -> None:
         last_ref="r",
         last_at=NOW - 7_200_000_000,
     )
-    expected = "- `retry_budget` = `3` (why `two calls fail`; ada in box-7, 4d, v2, corroborated 0.93, last success 2h ago)"
-    assert expected in brief(record).answer["markdown"].splitlines()
+    lines = brief(record).answer["markdown"].splitlines()
+    assert ["## Stands: corroborated", "- `retry_budget = 3 (two calls fail)` ada 4d v2, success 2h"] == lines[1:]
+    assert "author, age, version, last outcome" in lines[0]
+
+
+def test_who_and_when_costs_a_dozen_tokens() -> None:
+    """A file of bare notes would hold three times as many for the same price."""
+    record = FakeRecord()
+    record.write("acme/ci", "port", 22, why="it listens there", corroborated=1, last_type="success", last_at=NOW - 7_200_000_000)
+    line = brief(record).answer["markdown"].splitlines()[-1]
+    assert estimate_tokens(line) - estimate_tokens("- port = 22 (it listens there)") <= 12
+
+
+def test_a_small_budget_holds_several_short_notes_whole() -> None:
+    """An agent with little room would be given one note and a pointer to it."""
+    record = FakeRecord()
+    for at in range(20):
+        record.write("acme/ci", f"note-{at}", f"set worker pool {at}", why=f"the box has {at} cores, so more would queue")
+    briefed = brief(record, tokens=300)
+    assert len(keys(briefed)) >= 5
+    assert not any(view["clipped"] for view in briefed.answer["entries"])
+    assert "herdbook read" not in briefed.answer["markdown"]
+
+
+@pytest.mark.parametrize("words", [40, 55, 70, 200])
+def test_a_pointer_costs_less_than_what_it_stands_for(words: int) -> None:
+    """A note would be cut short by less than the words that say so."""
+    record = FakeRecord()
+    record.write("acme/ci", "long", "word " * words)
+    for at in range(40):
+        record.write("acme/ci", f"note-{at}", at, why="because", age_days=1)
+    briefed = brief(record, tokens=600)
+    view = next(view for view in briefed.answer["entries"] if view["key"] == "long")
+    line = next(line for line in briefed.answer["markdown"].splitlines() if "`long" in line)
+    whole = estimate_tokens(f'> - `long = "{"word " * words}"` ada new v1')
+    assert view["clipped"] == ("herdbook read" in line)
+    assert estimate_tokens(line) < whole if view["clipped"] else estimate_tokens(line) == whole
+
+
+def test_the_same_words_are_said_once() -> None:
+    """Ten boxes that found out the same thing would fill a briefing with it."""
+    record = FakeRecord()
+    for at in range(12):
+        record.write("acme/ci", f"tz-{at}", "UTC", why="the suite compares dates", confidence=0.4)
+    record.write("acme/ci", "log-zone", "UTC", why="another reason")
+    record.write("acme/ci", "tz-stands", "UTC", why="the suite compares dates", observed=1, confidence=0.1)
+    briefed = brief(record, names=True)
+    assert {"log-zone", "tz-0", "tz-stands"} == set(keys(briefed))  # nothing unproven stands in for what stands
+    left_out = briefed.answer["left_out"]
+    assert (11, {"said by another entry"}) == (left_out["filtered"], {name["reason"] for name in left_out["names"]})
+
+
+@pytest.mark.parametrize("tokens", range(64, 300, 7))
+def test_what_is_said_once_is_counted_within_the_budget(tokens: int) -> None:
+    """A footer with one more reason in it than was planned for would overflow the space."""
+    record = FakeRecord()
+    for at in range(120):
+        record.write("acme/ci", f"tz-{at}", "UTC" if at % 2 else at, why="the suite compares dates")
+    answer = brief(record, tokens=tokens).answer
+    assert answer["tokens"] == estimate_tokens(answer["markdown"]) <= tokens
+    assert 120 == len(answer["entries"]) + answer["left_out"]["filtered"] + answer["left_out"]["budget"]
 
 
 def test_what_is_expired_or_faded_is_left_out_and_counted() -> None:
@@ -211,7 +270,7 @@ def test_one_large_log_does_not_crowd_out_the_short_notes() -> None:
         found = [view["key"] for view in answer["entries"]]
         assert "build-log" in found
         assert len(found) >= 5
-        assert "(clipped, read it with: herdbook read acme/ci build-log)" in answer["markdown"]
+        assert "(clipped: herdbook read acme/ci build-log)" in answer["markdown"]
         assert estimate_tokens(answer["markdown"]) == answer["tokens"] <= 400
 
 
@@ -236,7 +295,7 @@ def test_exposures_are_exactly_what_stands_in_the_text() -> None:
     assert list(ranks) == list(range(1, len(briefed.answer["entries"]) + 1))
     keys_by_id = {version_id: record.trust[version_id].key for version_id in ranks.values()}
     assert [keys_by_id[ranks[view["rank"]]] for view in briefed.answer["entries"]] == keys(briefed)
-    assert all(f"`{key}` = " in briefed.answer["markdown"] for key in keys_by_id.values())
+    assert all(f"`{key} = " in briefed.answer["markdown"] for key in keys_by_id.values())
     assert 300 == len(ranks) + briefed.answer["left_out"]["budget"]
     assert {("briefing", True, 1.0)} == {(exposure.how, exposure.served, exposure.probability) for exposure in briefed.exposures}
 

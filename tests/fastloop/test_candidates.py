@@ -113,7 +113,7 @@ def test_an_answer_agrees_with_itself_while_trust_moves() -> None:
     answer = Briefer(record).brief(TENANT, Asked(), now=NOW).answer
     shown = answer["entries"][0]
     assert ("corroborated", 0.9, "failure") == (shown["standing"], shown["confidence"], shown["last_outcome"]["type"])
-    assert "corroborated 0.90, last failure" in answer["markdown"]
+    assert "## Stands: corroborated\n- `port = 22` ada new v1, failure now" in answer["markdown"]
 
 
 def test_an_entry_whose_trust_is_lost_is_left_out_and_counted() -> None:

@@ -53,7 +53,7 @@ def bash(command: str) -> dict[str, Any]:
 def test_the_loop_closes_without_the_agent_knowing(fire, book) -> None:
     """A run would end with no outcome, or with the one the agent gives itself."""
     book.write("acme/ci", "tz", {"env": {"TZ": "UTC"}}, why="dates")
-    assert "`tz`" in context(fire("SessionStart", source="startup"))
+    assert "`tz = " in context(fire("SessionStart", source="startup"))
     fire("UserPromptSubmit", prompt="make the tests pass")
     fire("PostToolUseFailure", **bash("pytest -q"), error="exit code 1: token ghp_" + "a1B2" * 9)
     fire("PostToolUse", **bash("TZ=UTC pytest -q"), tool_response={"stdout": "4 passed", "interrupted": False})
@@ -105,7 +105,7 @@ def test_the_last_good_briefing_is_given_and_said_to_be_old(fire, book) -> None:
     away = context(fire("SessionStart", env={"HERDBOOK_URL": "http://127.0.0.1:9"}))
     assert "unavailable" in away
     assert "The last briefing, 0.0 hours old, so it may be out of date" in away
-    assert "`tz`" in away
+    assert "`tz = " in away
 
 
 @pytest.mark.parametrize("data", [b"", b"no json", b"[]", b"\xff\xfe", b'{"hook_event_name": "Tomorrow", "session_id": "s"}'])

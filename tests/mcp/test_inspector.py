@@ -36,6 +36,6 @@ def test_the_inspector_lists_and_calls_the_tools(tmp_path) -> None:
     wrote = inspected(tmp_path, *asked, "--tool-arg", "why=dates")
     assert (False, 1) == (wrote["isError"], wrote["structuredContent"]["version"])
     told = inspected(tmp_path, "--method", "tools/call", "--tool-name", "brief")
-    assert "`tz`" in told["content"][0]["text"]
+    assert "`tz = " in told["content"][0]["text"]
     assert ["acme/ci"] == [each["name"] for each in inspected(tmp_path, "--method", "resources/list")["resources"]]
     assert 2 == len(inspected(tmp_path, "--method", "prompts/list")["prompts"])

@@ -74,7 +74,7 @@ def test_resources_and_prompts(tmp_path) -> None:
             assert "acme/naïve path" == resource.name
             [page] = (await agent.client.read_resource(resource.uri)).contents
             assert isinstance(page, TextResourceContents)
-            assert "`k` = " in page.text
+            assert "`k = " in page.text
             [trace] = (await agent.client.read_resource(f"herdbook://trace/{done.data['ref']}")).contents
             assert isinstance(trace, TextResourceContents)
             assert '"task"' in trace.text

@@ -39,9 +39,11 @@ from herdbook.record.types import Served, Shown, Version
 
 SIMILAR_PATHS_MAX: Final = 5
 NAMES_MAX: Final = limits.PAGE_MAX
-UNMATCHED: Final = ": nothing names it, so all is shown"
+UNMATCHED: Final = "The task: nothing names it, so all is shown."
 WITHHELD: Final = "This run is a control: what is known about {path} is kept from it, to see what knowing it is worth."
-HEADER_PART: Final = 6  # the path and the task take a sixth of the budget each, at most
+LEGEND: Final = ": note, author, age, version, last outcome if any"
+ROOMY: Final = 2 * limits.BRIEFING_TOKENS_MIN  # with less, the header is only the path
+HEADER_PART: Final = 6  # the path takes a sixth of the budget at most
 FOOTER_PART: Final = 3  # a footer that would take more than a third is said in two words
 
 
@@ -182,6 +184,8 @@ def left_out_versions(gathered: Gathered, packed: Packed) -> Iterator[tuple[Vers
     """Everything that is known here and not in the text, with the reason, the best first."""
     for row in packed.over:
         yield row[VERSION], "budget"
+    for row in packed.same:
+        yield row[VERSION], "said by another entry"
     for reason, versions in (("faded", gathered.faded), ("expired", gathered.expired)):
         for version in versions:
             yield version, reason
@@ -196,7 +200,7 @@ def counted(gathered: Gathered, packed: Packed, names: list[dict[str, Any]], cha
     return {
         "faded": len(gathered.faded),
         "expired": len(gathered.expired),
-        "filtered": len(gathered.off_task) + len(gathered.shadowed),
+        "filtered": len(gathered.off_task) + len(gathered.shadowed) + len(packed.same),
         "budget": len(packed.over),
         "withheld": control + (chance.arm == HOLDBACK),
         "names": names,
@@ -225,21 +229,22 @@ class Text:
     def __post_init__(self) -> None:
         self.header = self.headed()
         # The footer is at its longest when no line fits: what is kept for that is enough for every other case.
-        longest = Packed(over=self.gathered.rows)
+        rows = self.gathered.rows
+        longest = Packed(over=rows, same=[row for row in rows if row[VERSION].why])
         self.terse = estimate_tokens(self.footer(longest)) * FOOTER_PART > self.tokens_max
         footer = self.footer(longest)
         self.room = max(0, self.tokens_max - cost(self.header) - (cost(["", footer]) if footer else 0))
 
     def headed(self) -> list[str]:
         part = self.tokens_max // HEADER_PART
-        path, _, _ = excerpt(self.path, part)
+        path = excerpt(self.path, part)
         if not self.gathered.known:
             return [f"Nothing is known about {path} yet.", *self.nearest(part * 2)]
-        lines = [f"# Known about {path}"]
-        if self.task and self.tokens_max >= 2 * limits.BRIEFING_TOKENS_MIN:
-            task, _, _ = excerpt(self.task, part - 4)
-            if task:
-                lines.append(f"For the task {task}" + ("" if self.gathered.task_matched else UNMATCHED))
+        if self.tokens_max < ROOMY:
+            return [f"# Known about {path}"]
+        lines = [f"# Known about {path}{LEGEND}"]
+        if self.task and not self.gathered.task_matched:
+            lines.append(UNMATCHED)  # the task itself is what the reader came with
         return lines
 
     def nearest(self, room: int) -> list[str]:
@@ -255,7 +260,7 @@ class Text:
     def footer(self, packed: Packed) -> str:
         """What is not in the text, by number and reason; in few words where there is little room."""
         gathered = self.gathered
-        filtered, refused = len(gathered.off_task) + len(gathered.shadowed), len(gathered.refused)
+        filtered, refused = len(gathered.off_task) + len(gathered.shadowed) + len(packed.same), len(gathered.refused)
         faded, expired, over = len(gathered.faded), len(gathered.expired), len(packed.over)
         counts = {"faded": faded, "expired": expired, "filtered": filtered, "budget": over}
         parts = [f"{count} {reason}" for reason, count in counts.items() if count]

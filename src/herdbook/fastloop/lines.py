@@ -1,6 +1,7 @@
 """How a briefing words one entry: one line of Markdown in which everything that others wrote stands inside code spans.
 
-Outside the spans are only our own words, numbers and plain names, so no note can forge a line, a heading, a standing or an order.
+What was noted comes first, `key = value (why)` in one span, then who, age, version and last outcome in a dozen tokens;
+headings say the rest. Outside the spans are only our words, numbers and plain names: no note forges a line, a heading, an order.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from herdbook.base.clock import iso
-from herdbook.fastloop.candidates import Candidate
+from herdbook.fastloop.candidates import ANYWAY, DEAD_ENDS, Candidate
 from herdbook.fastloop.tokens import estimate_tokens
 from herdbook.record.types import Head, Version
 
@@ -24,11 +25,10 @@ SHORT_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 BACKTICKS: Final = re.compile("`+")
 PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@/-]*")  # a name that Markdown and a shell both take literally
 CHARS_PER_TOKEN_MAX: Final = 4  # the estimate never gives more characters than this for a token: three letters and a space
-WHY_TOKENS: Final = 3  # the words around a why
-FADED_SHOWN: Final = 0.05  # a line has no room for smaller differences
+WHY_TOKENS: Final = 3  # the marks around a why
 AGAIN_CHARS_MAX: Final = 1_000  # longer texts are priced each time
 PART_TOKENS_MIN: Final = 8  # less of a value or a why than this says nothing
-LINE_TOKENS_MIN: Final = estimate_tokens("- `a` = `1` (a, new, v1, observed 0.50, no outcome)")  # no line costs less
+LINE_TOKENS_MIN: Final = estimate_tokens("- `a = 1` a new v1")  # no line costs less
 
 
 class Line(NamedTuple):
@@ -37,84 +37,71 @@ class Line(NamedTuple):
     clipped: bool
 
 
-class Said(NamedTuple):
-    """What others wrote, as it goes into a line."""
+def entry_line(candidate: Candidate, *, path: str, now: int, tokens_max: int, share: int, part_min: int = 0) -> Line | None:
+    """One entry in at most `tokens_max`, or None when it does not fit.
 
-    value: str
-    why: str
-    tokens: int
-
-
-def entry_line(candidate: Candidate, *, path: str, now: int, tokens_max: int, share: int) -> Line | None:
-    """One entry in at most `tokens_max`, its value and why clipped to `share` of them; None when not even a pointer fits."""
+    Where its value and why are over their `share`, and by more than the pointer to the whole costs, they are clipped to it. Then
+    what is left of them has to be worth that pointer too, unless less (`part_min`) is better than nothing.
+    """
     version = candidate.version
     lead = "> - " if candidate.standing == "unproven" else "- "
-    key, about = span(version.key), about_entry(candidate, path=path, now=now)
-    fixed = priced_phrase(f"{lead}{key} = ({about})") + 1
-    said, pointer = said_whole(version, min(share, tokens_max - fixed)), ""
+    about = about_entry(candidate, path=path, now=now)
+    room = tokens_max - priced_phrase(f"{lead} {about}")
+    named = priced_phrase(version.key)
+    pointer = f"(clipped: herdbook read {argument(version.path)} {argument(version.key)})"
+    pointed = priced_phrase(pointer)
+    if len(version.value_text) + len(version.why or "") <= (share + pointed) * CHARS_PER_TOKEN_MAX:
+        quoted, tokens = whole(noted(version.key, version.value_text, version.why))
+        if tokens <= min(room, share + named + pointed):
+            # The parts are counted apart, which never gives less than the line as a whole.
+            return Line(f"{lead}{quoted} {about}", tokens_max - room + tokens, clipped=False)
+    part = min(share, room - named - pointed)
+    said = None if part < (part_min or pointed) else said_within(version, part + named)
     if said is None:
-        pointer = f" (clipped, read it with: herdbook read {argument(version.path)} {argument(version.key)})"
-        fixed += priced_phrase(pointer)
-        said = said_within(version, min(share, tokens_max - fixed))
-    if not said.value:
         return None
-    why = f"why {said.why}; " if said.why else ""
-    # The parts are counted apart, which never gives less than the line as a whole.
-    return Line(f"{lead}{key} = {said.value}{pointer} ({why}{about})", fixed + said.tokens, bool(pointer))
+    quoted, tokens = said
+    return Line(f"{lead}{quoted} {pointer} {about}", tokens_max - room + pointed + tokens, clipped=True)
 
 
-def said_whole(version: Version, room: int) -> Said | None:
-    """The value and the why in so many tokens, or None where one of them has to be clipped."""
-    why_text = version.why or ""
-    if len(version.value_text) + len(why_text) > room * CHARS_PER_TOKEN_MAX:
+def noted(key: str, value: str, why: str | None) -> str:
+    """An entry in its author's words. One author wrote it all, so nothing is gained by telling its parts apart with marks."""
+    return f"{key} = {value} ({why})" if why else f"{key} = {value}"
+
+
+def said_within(version: Version, room: int) -> tuple[str, int] | None:
+    """The beginning of the value and of the why in so many tokens, the why in a third of them; None where there is no room."""
+    left = room - priced_phrase(f"`{version.key} = `")
+    why, spent = beginning(version.why, left // 3 - WHY_TOKENS) if version.why else ("", 0)
+    value, _ = beginning(version.value_text, left - (spent + WHY_TOKENS if why else 0))
+    if not value:
         return None
-    value, tokens = whole(version.value_text)
-    why = ""
-    if why_text:
-        why, why_tokens = whole(why_text)
-        tokens += why_tokens + WHY_TOKENS
-    return Said(value, why, tokens) if tokens <= room else None
-
-
-def said_within(version: Version, room: int) -> Said:
-    """The value and the why in so many tokens, the why in a third of them if both are long; no value where there is no room."""
-    why, why_tokens, why_clipped = excerpt(version.why, room // 3 - WHY_TOKENS) if version.why else ("", 0, False)
-    around = WHY_TOKENS if why else 0
-    value, value_tokens, _ = excerpt(version.value_text, room - why_tokens - around)
-    left = room - value_tokens - WHY_TOKENS
-    if version.why and why_clipped and value and left > why_tokens:
-        why, why_tokens, _ = excerpt(version.why, left)
-        around = WHY_TOKENS if why else 0
-    return Said(value, why, value_tokens + why_tokens + around)
+    quoted, tokens = whole(noted(version.key, value, why))
+    return (quoted, tokens) if tokens <= room else None
 
 
 def about_entry(candidate: Candidate, *, path: str, now: int) -> str:
-    """Who wrote it, when, and how far it may be relied on."""
+    """Who wrote it, when, which version, and what happened since; what the heading above it says is not said again."""
     version, head = candidate.version, candidate.head
-    parts = [f"{word(version.author)} in {word(version.box)}" if version.box else word(version.author)]
-    parts.append(f"{ago(now - version.at)}, v{version.number}")
+    parts = [f"{word(version.author)} {ago(now - version.at)} v{version.number}"]
     if version.path != path:
         parts.append(f"from {word(version.path)}")
     if version.kind == "belief":
-        parts.append("a belief")
+        parts.append("belief")
     if version.applies_when:
         parts.append(f"when {word(version.applies_when)}")
     if version.expires_at is not None:
         parts.append(f"until {iso(version.expires_at)[:16]}Z")
     if not version.sealed:
         parts.append("unverified")
-    parts.append(f"{candidate.standing} {shown_confidence(head.confidence, -candidate.fading)}")
+    if candidate.block in (DEAD_ENDS, ANYWAY) and candidate.standing != "unproven":
+        parts.append(candidate.standing)
     if candidate.standing == "contested":
         parts.append(contested_note(head))
     if candidate.instead_of is not None:
         parts.append(f"v{candidate.instead_of} is newer but does not stand")
-    parts.append("no outcome" if head.last_at is None else f"last {head.last_type} {outcome_age(now - head.last_at)}")
+    if head.last_at is not None:
+        parts.append(f"{head.last_type} {ago(now - head.last_at, least='now')}")
     return ", ".join(parts)
-
-
-def shown_confidence(confidence: float, effective: float) -> str:
-    """Both numbers where the difference matters."""
-    return f"{confidence:.2f}" if confidence - effective < FADED_SHOWN else f"{confidence:.2f} faded to {effective:.2f}"
 
 
 def contested_note(head: Head) -> str:
@@ -123,17 +110,12 @@ def contested_note(head: Head) -> str:
     return f"held {held} times, failed the last {failed}" if held else f"has not held, failed the last {failed}"
 
 
-def outcome_age(microseconds: int) -> str:
-    age = ago(microseconds)
-    return "just now" if age == "new" else f"{age} ago"
-
-
-def ago(microseconds: int) -> str:
+def ago(microseconds: int, *, least: str = "new") -> str:
     seconds = max(0, microseconds) // 1_000_000
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= size:
             return f"{seconds // size}{unit}"
-    return "new"
+    return least
 
 
 def surely_over(version: Version, tokens_max: int) -> bool:
@@ -141,27 +123,33 @@ def surely_over(version: Version, tokens_max: int) -> bool:
     return len(version.value_text) > tokens_max * CHARS_PER_TOKEN_MAX
 
 
-def excerpt(text: str, room: int) -> tuple[str, int, bool]:
-    """The text as a code span of at most `room` tokens, its cost, and whether it was clipped; empty when there is no room."""
+def excerpt(text: str, room: int) -> str:
+    """The text as a code span of at most `room` tokens; empty when there is no room."""
+    part, _ = beginning(text, room)
+    return span(part) if part else ""
+
+
+def beginning(text: str, room: int) -> tuple[str, int]:
+    """As much of the text as a code span of `room` tokens holds, and what that costs; empty when there is no room."""
     if len(text) <= room * CHARS_PER_TOKEN_MAX:
-        quoted, tokens = whole(text)
+        _, tokens = whole(text)
         if tokens <= room:
-            return quoted, tokens, False
+            return text, tokens
     if room < PART_TOKENS_MIN:
-        return "", 0, True
+        return "", 0
     return clipped_again(text, room) if len(text) <= AGAIN_CHARS_MAX else clipped(text, room)
 
 
-def clipped(text: str, room: int) -> tuple[str, int, bool]:
+def clipped(text: str, room: int) -> tuple[str, int]:
     """The beginning of a text that does not fit."""
     cut = min(len(text), room * CHARS_PER_TOKEN_MAX)
     while cut:
-        part = span(text[:cut] + "…")
-        tokens = estimate_tokens(part)
+        part = text[:cut] + "…"
+        tokens = estimate_tokens(span(part))
         if tokens <= room:
-            return part, tokens, True
+            return part, tokens
         cut = min(cut - 1, cut * room // tokens)
-    return "", 0, True
+    return "", 0
 
 
 def whole(text: str) -> tuple[str, int]:
