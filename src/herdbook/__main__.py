@@ -191,6 +191,7 @@ WITHOUT_COMMAND: Final = {
     "box_check": "a pass is checked by the gateway it is shown to",
     "box_beat": "a lease is kept by the process that holds it",
     "exposures": "whole runs with every number the ranking saw: read by programs that learn from them, through the client",
+    "export_training_data": "`herdbook export training` writes the whole set; this is a look at it, for agents and programs",
     "job_put": "a job is put by whoever has verified what it is about: `herdbook watch serve`",
     "job_take": "a job is taken by the worker that is about to do it",
     "job_beat": "a job's lease is kept by the worker that holds it",

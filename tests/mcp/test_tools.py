@@ -11,7 +11,10 @@ from herdbook.service.verbs import VERBS
 from herdbook.surfaces.mcp.tools import FIELDS, TOOLS, offered
 from tests.mcp.clients import over_stdio, run
 
-PROMISED = "brief search read write history diff dead_end record_action record_context commit_outcome explain trace list stats"
+PROMISED = (
+    "brief search read write history diff dead_end record_action record_context commit_outcome explain trace list stats"
+    " retrain calibrate export_training_data prove"
+)
 # Verbs no tool speaks, each with the reason.
 WITHOUT_TOOL = {
     "start_session": "a connection's run begins with its first call",
@@ -100,3 +103,26 @@ def test_a_flag_that_makes_no_sense_is_refused(argv, process) -> None:
     told = process("mcp", *argv)
     assert told.code in (1, 2)
     assert "herdbook: " in told.err
+
+
+@pytest.mark.slow
+def test_an_agent_can_ask_what_was_learned_under_the_names_it_knows(tmp_path) -> None:
+    """Whoever moves here from a similar tool would find the loop open: no training set, no ranker, no calibration."""
+
+    async def work() -> None:
+        async with over_stdio(tmp_path, "--prefix", "amfs_", "--entity", "acme/ci") as agent:
+            await agent.call("amfs_brief", task="make it pass")
+            token = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+            await agent.call("amfs_record_action", tool="bash", args={"command": f"push --token {token}"}, result="ok")
+            await agent.call("amfs_commit_outcome", type="success", task_input="make it pass")
+            sent = await agent.call("amfs_export_training_data", limit="5")
+            assert (False, 1, 0) == (sent.failed, len(sent.data["rows"]), sent.data["rows_left_out"]), sent.text
+            assert token not in sent.text + str(sent.data)
+            assert sent.text.count("[REDACTED") > 0
+            learned = await agent.call("amfs_retrain")
+            assert (False, None) == (learned.failed, learned.data["ranker"])
+            fitted = await agent.call("amfs_calibrate")
+            assert (False, False) == (fitted.failed, fitted.data["promoted"])
+            assert (await agent.call("amfs_calibrate", promote=True)).failed, "an agent puts no numbers into force"
+
+    run(work)

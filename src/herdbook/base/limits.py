@@ -47,6 +47,8 @@ JOB_ATTEMPTS_MAX: Final = 5  # after so many workers that died over it, a job is
 BOX_PASS_SECONDS_MAX: Final = 15 * 60
 
 LEARNT_RUNS_MAX: Final = 20_000  # the newest so many runs are looked at
+EXPORTED_ROWS_MAX: Final = 100  # rows of a training set in one answer
+EXPORTED_ANSWER_BYTES_MAX: Final = 256 * 1024
 
 KEY_SECONDS_MAX: Final = 10 * 366 * 24 * 3600
 KEY_GRACE_SECONDS_MAX: Final = 30 * 24 * 3600  # how long a key that was rotated away may go on

@@ -15,7 +15,7 @@ from herdbook.service.learning import answers as learnt
 from herdbook.service.learning import requests as learning
 from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
-from herdbook.service.slow import fitting
+from herdbook.service.slow import exporting, fitting
 from herdbook.service.slow import requests as slow_requests
 
 
@@ -70,6 +70,13 @@ VERBS: dict[str, Verb] = {
         tell("promote", "host", slow_requests.Promote, learnt.TuningSet, fitting.promote),
         tell("calibrate", "host", slow_requests.Calibrate, slow_answers.Calibrated, fitting.calibrate),
         tell("rollback", "host", slow_requests.Rollback, learnt.TuningSet, fitting.rollback),
+        ask(
+            "export_training_data",
+            "host",
+            slow_requests.ExportTrainingData,
+            slow_answers.TrainingRows,
+            exporting.export_training_data,
+        ),
         tell("tune", "host", learning.Tune, learnt.TuningSet, acting.tune),
         ask("tuning", "read", learning.Tuning, learnt.TuningAnswer, acting.tuning),
         ask("embed", "host", learning.Embed, learnt.Embedded, acting.embed),

@@ -57,6 +57,20 @@ class Calibrated(TypedDict):
     says: list[str]
 
 
+class TrainingRows(TypedDict):
+    """Rows, and what is not among them."""
+
+    kind: str
+    entity: str | None
+    rows: list[dict[str, Any]]
+    rows_left_out: int  # that the whole set has beyond these
+    older_runs_left_out: bool  # whether there were more runs than are looked at
+    runs: int
+    used_runs: int
+    scrubbed: dict[str, int]  # secrets and personal data that were blotted out, by kind
+    left_out: dict[str, dict[str, Any]]  # reason: how many runs, and the first few by name
+
+
 class Proof(TypedDict):
     entity: str | None
     runs: int

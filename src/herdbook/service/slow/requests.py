@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from herdbook.base import limits
 from herdbook.service.requests import Request
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -48,6 +49,15 @@ class Calibrate(Request, frozen=True, kw_only=True):
     promote: bool = False  # also set what may act
     why: str | None = None
     request_id: str | None = None
+
+
+class ExportTrainingData(Request, frozen=True, kw_only=True):
+    """The first rows of the training set that the runs make, in TRL's form and without secrets; what is left out is counted."""
+
+    kind: Literal["sft", "dpo", "kto", "reward", "rl"] = "sft"
+    entity: str | None = None  # only runs about this path or below it
+    limit: Annotated[int, Meta(ge=1, le=limits.EXPORTED_ROWS_MAX)] = 20
+    attested: bool = False  # only runs that somebody outside the box vouches for
 
 
 class Rollback(Request, frozen=True, kw_only=True):

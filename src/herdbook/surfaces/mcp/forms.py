@@ -26,6 +26,8 @@ def understood(offer: Offered, arguments: Mapping[str, Any]) -> tuple[dict[str, 
         field = named(name, offer, arguments)
         if field != name:
             notes.append(f"understood `{name}` as `{field}`")
+        if field in offer.tool.fixed and value != offer.tool.fixed[field]:
+            raise InvalidRequest(f"{offer.tool.name} decides `{field}` itself: leave it out")
         form = offer.properties.get(field, {})
         if value is None and field not in offer.schema.get("required", ()):
             continue

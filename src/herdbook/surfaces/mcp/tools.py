@@ -70,9 +70,25 @@ TOOLS: Final = (
     Tool("trace", "trace", "Reconstruct a run", "A run by its outcome's ref or its session: task, reads, actions, outcome."),
     Tool("list", "list", "List entries", "Entity paths under a prefix, with the entries at each."),
     Tool("stats", "status", "State of the record", "Counts, seals and problems of the whole record."),
-    Tool("retrain", "retrain", "Retrain the ranker", "Train the ranker on the outcomes so far."),
-    Tool("calibrate", "calibrate", "Calibrate trust", "Fit multipliers and half-lives to the outcomes so far."),
-    Tool("export_training_data", "export_training_data", "Export training data", "Runs as a data set to train a model on."),
+    Tool(
+        "retrain",
+        "retrain",
+        "Retrain the ranker",
+        "Fit a ranker to what was shown and what came of it. It is kept and judged; a person lets it rank.",
+    ),
+    Tool(
+        "calibrate",
+        "calibrate",
+        "Calibrate trust",
+        "What outcomes should do to confidence at a path, and how fast it should fade. A person puts it into force.",
+        fixed={"promote": False},
+    ),
+    Tool(
+        "export_training_data",
+        "export_training_data",
+        "Export training data",
+        "The first rows of a training set out of the runs, without secrets, and how much was left out and why.",
+    ),
     Tool("prove", "prove", "Prove the effect", "Whether what is read makes runs better, with an interval."),
 )
 
@@ -82,7 +98,7 @@ FIELDS: Final = {
     "key": "the entry's key",
     "value": 'any JSON; {"env": {"NAME": "text"}} is set for later runs once it stands',
     "why": "the reason it is so",
-    "kind": "fact, belief (fades faster) or experience",
+    "kind": "fact, belief (fades faster) or experience; of a training set: sft, dpo, kto, reward or rl",
     "worked": "for an experience: whether it worked",
     "confidence": "from 0 to 1; 0.5 unless you know better",
     "applies_when": "the observable that makes it applicable",
@@ -113,6 +129,9 @@ FIELDS: Final = {
     "note": "what was seen",
     "name": "what it was",
     "text": "what it said",
+    "method": "logistic or gbm; by default the better one, if any is",
+    "weight": "the ranker's part of the score, from 0 to 1; by default the best of a few",
+    "attested": "only runs that somebody outside the box vouches for",
     "old": "the earlier version",
     "new": "the later version",
 }

@@ -17,6 +17,7 @@ TOKENS_DEFAULT: Final = 2_000
 VALUE_CHARS: Final = 400
 TEXT_CHARS_MAX: Final = 2_000
 LIST_ITEMS_MAX: Final = 50
+WHOLE: Final = frozenset({"read", "export_training_data"})  # as data they are not cut: each has bounds of its own
 
 
 def worded(verb: str, answer: Answer, notes: list[str], *, tokens_max: int) -> str:
@@ -161,6 +162,19 @@ def stats(answer: Answer) -> Iterator[str]:
     yield from (f"Problem: {problem}" for problem in answer["problems"])
 
 
+def exported(answer: Answer) -> Iterator[str]:
+    yield f"{len(answer['rows'])} rows ({answer['kind']}) of {answer['used_runs']} runs, out of {answer['runs']} looked at."
+    if answer["rows_left_out"]:
+        yield f"{answer['rows_left_out']} more rows are left out here: `herdbook export training` writes the whole set."
+    if answer["older_runs_left_out"]:
+        yield "There are more runs than were looked at: `herdbook export training` reads them all."
+    if answer["scrubbed"]:
+        yield "Blotted out: " + ", ".join(f"{count} x {kind}" for kind, count in answer["scrubbed"].items())
+    for reason, told in answer["left_out"].items():
+        yield f"- {told['runs']} runs left out, {reason}: such as {span(told['named'][0])}"
+    yield from (span(json.dumps(row, ensure_ascii=False)) for row in answer["rows"])
+
+
 def as_json(answer: Answer) -> Iterator[str]:
     yield json.dumps(cut(answer), ensure_ascii=False)
 
@@ -180,13 +194,14 @@ WORDS: Final[Mapping[str, Callable[[Answer], Iterator[str]]]] = {
     "trace": trace,
     "list": listed,
     "status": stats,
+    "export_training_data": exported,
 }
 
 
 def structured(verb: str, answer: Answer, notes: list[str]) -> Answer:
     """The answer as data, without what the words are; what is long is cut, unless it was asked for whole."""
     data = {name: value for name, value in answer.items() if name not in ("markdown", "text")}
-    if verb != "read":
+    if verb not in WHOLE:
         data = cut(data)
     return data | ({"understood": notes} if notes else {})
 

@@ -53,6 +53,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "rankers": {"shadow": True},
     "calibrate": {"entity": "acme/checkout"},
     "rollback": {"what": "calibration", "entity": "acme/checkout", "request_id": "u-2"},
+    "export_training_data": {"kind": "sft", "entity": "acme/checkout", "limit": 5},
     "promote": {"ranker": "3f0c5a9d1e7b2460", "entity": "acme/checkout", "why": "better in shadow", "request_id": "u-3"},
     "end_session": {**SESSION},
     "key_create": {"name": "checkout-ci", "role": "writer", "reach": ["acme/checkout"], "attest": True, "rate_minute": 600},
