@@ -8,7 +8,7 @@ import herdbook
 from herdbook.base.version import VERSION
 from tests.tidy import tree
 
-PUBLIC = ["Client", "HerdbookError", "__version__", "open"]
+PUBLIC = ["Book", "Client", "HerdbookError", "__version__", "open"]
 
 
 def test_the_public_names_are_these() -> None:
