@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import herdbook
 from herdbook.base.errors import InvalidRequest, Unavailable
-from herdbook.boxes.fanout import Attempt, Budget, FanOut, Variant, fan_out
+from herdbook.boxes.fanout import Attempt, Board, Budget, FanOut, Variant, fan_out
 
 SPACE = [Variant({"N": str(number)}) for number in range(6)]
 ONE = Budget(at_once=1)
@@ -117,3 +119,20 @@ def test_a_box_that_cannot_be_made_stops_it_all() -> None:
     with pytest.raises(Unavailable):
         fan_out(SPACE, board, run, Budget(at_once=2))
     assert {} == board.dead
+
+
+def test_a_rule_holds_among_many_dead_ends(tmp_path: Path) -> None:
+    """What no briefing has room for would be tried again, the more surely the more had failed."""
+    with herdbook.open(tmp_path / "record.db", agent="tester", session="") as book:
+        book.dead_end("acme/many", "half-up", {"env": {"ROUNDING": "half_up"}}, why="finance wants half_even")
+        for number in range(60):
+            value = {"env": {"N": str(number)}, "evidence": "x" * 2_000}
+            book.dead_end("acme/many", f"tried-{number}", value, why=f"N={number} failed")
+        for number in range(60):
+            book.write("acme/many", f"stands-{number}", {"n": number}, why="known beside them")
+        board = Board(book.call, "acme/many")
+        assert "half-up: finance wants half_even" == board.why_not(Variant({"N": "99", "ROUNDING": "half_up"}))
+        assert all(board.why_not(Variant({"N": str(number)})) for number in range(60))
+        assert "" == board.why_not(Variant({"N": "99", "ROUNDING": "half_even"}))
+        book.write("acme/many", "half-up", {"env": {"ROUNDING": "half_up"}}, why="finance thought again")
+        assert "" == board.why_not(Variant({"N": "99", "ROUNDING": "half_up"}))

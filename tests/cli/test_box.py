@@ -33,7 +33,7 @@ def left(herdbook, tmp_path):
 def test_no_boxes_to_reap_are_no_kept_ones(herdbook) -> None:
     """Whoever has no box would be told that somebody keeps them."""
     herdbook("init")
-    assert (0, "There are no boxes.\n") == (herdbook("box", "reap").code, herdbook("box", "reap").out)
+    assert (0, "Nothing to reap: no box is live.\n") == (herdbook("box", "reap").code, herdbook("box", "reap").out)
 
 
 def test_boxes_are_listed(herdbook, left) -> None:

@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from herdbook.boxes.fanout import Attempt, FanOut, Variant
+from herdbook.surfaces.cli.commands.fanout import progress, summary
 from herdbook.surfaces.demo.stage import OWN
 
 pytestmark = pytest.mark.slow
@@ -28,16 +31,15 @@ sys.exit(0 if n == "2" else 1)
 """
 
 
-def herdbook(home: Path, *arguments: str, code: int = 0) -> Any:
-    env = {name: text for name, text in os.environ.items() if not name.startswith("HERDBOOK_")}
+def herdbook(home: Path, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Any:
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("HERDBOOK_")}
     command = [sys.executable, "-m", "herdbook", *arguments]
     if "--" in command:
         command.insert(command.index("--"), "--json")
     else:
         command.append("--json")
-    done = subprocess.run(
-        command, env={**env, "HERDBOOK_HOME": str(home)}, capture_output=True, text=True, timeout=100, check=False
-    )
+    told = {**clean, **(env or {}), "HERDBOOK_HOME": str(home)}
+    done = subprocess.run(command, env=told, cwd=cwd, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -117,3 +119,40 @@ def test_the_next_one_starts_narrower_with_a_real_suite(tmp_path: Path) -> None:
 def test_less_isolation_than_is_asked_for_is_refused(tmp_path: Path) -> None:
     """An untrusted variant would run as the user."""
     fan_out(tmp_path / "h", agent(tmp_path), "--isolation-min", "container", "--vary", "N=1", *COMMAND, code=1)
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (("--files", "nowhere", "--vary", "N=1"), "nowhere is no directory"),
+        (("--files", "agent.py", "--vary", "N=1"), "agent.py is no directory"),
+        (("--vary", "N"), "--vary N names no values"),
+        (("--vary", "N=1", "--vary", "N=2"), "--vary names N twice"),
+    ],
+)
+def test_what_was_mistyped_is_said(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    """Boxes without the files, or with half of the values, would fail, and their failures be believed."""
+    (tmp_path / "agent.py").write_text("")
+    told = herdbook(tmp_path / "h", "fanout", ENTITY, "--provider", "unsafe-process", *arguments, *COMMAND, code=2, cwd=tmp_path)
+    assert says in told["error"]["message"]
+
+
+def test_auto_takes_no_provider_that_cannot_do_it(tmp_path: Path) -> None:
+    """Whoever has a Sprites token would pay for a machine and get a refusal."""
+    away = {"SPRITES_TOKEN": "t", "HERDBOOK_SPRITES_CONNECTOR_ID": "c", "HERDBOOK_SPRITES_URL": "http://127.0.0.1:9"}
+    rest = ("fanout", ENTITY, "--isolation-min", "microvm", "--vary", "N=1", *COMMAND)
+    assert "no box provider can isolate here" in herdbook(tmp_path / "h", *rest, code=1, env=away)["error"]["message"]
+    assert "sprites" not in herdbook(tmp_path / "h", *rest, code=1, env=away)["error"]["message"]
+    named = herdbook(tmp_path / "h", "fanout", ENTITY, "--provider", "sprites", "--vary", "N=1", *COMMAND, code=1, env=away)
+    assert "choose a provider that runs here" in named["error"]["message"]
+
+
+def test_why_an_attempt_failed_is_shown() -> None:
+    """A suite that cannot even be imported would look like a space without a solution."""
+    why = "N=1: exit code 1: ImportError: no checkout"
+    failed = Attempt(Variant({"N": "1"}), state="failed", seconds=0.5, why=why)
+    skipped = Attempt(Variant({"N": "1"}), state="skipped", why=why)
+    assert "N=1: failed in 0.5 s, now a dead end: exit code 1: ImportError: no checkout" == progress(failed)
+    assert "N=1: skipped, a dead end: exit code 1: ImportError: no checkout" == progress(skipped)
+    assert "herdbook brief acme/checkout" in " ".join(summary(FanOut([skipped]), ENTITY))
+    assert "herdbook brief" not in " ".join(summary(FanOut([failed, skipped]), ENTITY))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, Literal, Protocol
 
+from herdbook.base import limits
 from herdbook.base.errors import HerdbookError, InvalidRequest
 
 DEAD_END_CONFIDENCE: Final = 0.8  # seed
@@ -85,10 +86,13 @@ class Tell(Protocol):
 
 
 class Board:
-    """The dead ends of one entity path, read anew each time: others may be writing there now."""
+    """The dead ends of one entity path, looked up anew each time: others may be writing there now."""
 
     def __init__(self, tell: Tell, entity: str) -> None:
         self._tell, self._entity = tell, entity
+        self._read: dict[
+            tuple[str, str, int], Mapping[str, Any]
+        ] = {}  # versions that no briefing had room for; they never change
 
     def why_not(self, variant: Variant) -> str:
         """Why this variant need not be tried; empty if it has to be."""
@@ -99,11 +103,25 @@ class Board:
         except HerdbookError as problem:
             if problem.code != "not_found":
                 raise
-        for one in self._tell("brief", {"entity": self._entity})["dead_ends"]:
+        for one in self.dead_ends():
             ruled_out = one["value"].get("env") if isinstance(one["value"], dict) else None
             if isinstance(ruled_out, dict) and ruled_out and ruled_out.items() <= dict(variant.env).items():
                 return f"{one['key']}: {one.get('why') or 'it failed before'}"
         return ""
+
+    def dead_ends(self) -> Iterator[Mapping[str, Any]]:
+        """Those a briefing shows, then those it only names: a rule among many failures is still a rule."""
+        asked = {"entity": self._entity, "tokens": limits.BRIEFING_TOKENS_MAX, "names": True}
+        briefing = self._tell("brief", asked)
+        yield from briefing["dead_ends"]
+        for name in briefing["left_out"]["names"]:
+            if name["reason"] != "budget":
+                continue
+            version = (name["entity"], name["key"], name["version"])
+            if version not in self._read:
+                self._read[version] = self._tell("read", dict(zip(("entity", "key", "version"), version, strict=True)))
+            if self._read[version].get("worked") is False:
+                yield self._read[version]
 
     def add(self, attempt: Attempt, *, evidence: str) -> None:
         """Tell the others."""

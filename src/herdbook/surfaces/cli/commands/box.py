@@ -96,7 +96,7 @@ def reaped(invocation: Invocation) -> int:
     lines = [f"{line(each.box)}: {line(each.why)}{', but ' + line(each.problem) if each.problem else ''}" for each in gone]
     if not lines:
         kept = invocation.ask("box_list", label=invocation.args.label, live=True, limit=1)["boxes"]
-        lines = ["Every box is kept by somebody." if kept else "There are no boxes."]
+        lines = ["Every box is kept by somebody." if kept else "Nothing to reap: no box is live."]
     invocation.show({"reaped": [asdict(each) for each in gone]}, lines)
     return 1 if stuck else 0
 

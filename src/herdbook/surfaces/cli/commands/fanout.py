@@ -16,7 +16,7 @@ from herdbook.base.errors import InvalidRequest
 from herdbook.boxes.fanout import Attempt, Board, Budget, FanOut, Tell, Variant, fan_out
 from herdbook.boxes.host import Host
 from herdbook.boxes.provider import WEAKEST_FIRST, Isolation, Provider
-from herdbook.boxes.providers import AUTO, PROVIDERS, choose
+from herdbook.boxes.providers import AUTO, PROVIDERS, RUN_HERE, choose
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.parser import whole_number
 from herdbook.surfaces.cli.problems import Usage
@@ -61,19 +61,21 @@ class Wiring(Protocol):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Try variants of one task in boxes of their own, some at once, until one passes. What fails is written as a dead end at\n"
+        "Try variants of one task in boxes of their own, some at once, until one passes. What fails is written as a dead end at "
         "once, and no attempt starts that a dead end rules out: not in this fan-out, not in the next one."
     )
     parser.add_argument("entity", metavar="PATH", help="the path of the task, such as acme/checkout")
     parser.add_argument("--task", metavar="TEXT", help="what it is about (the command itself)")
     parser.add_argument("--variants", metavar="FILE", type=Path, help="a JSON object of variables a line")
     parser.add_argument("--vary", metavar="NAME=A,B", action="append", default=[], help="every combination of these values")
-    parser.add_argument("--files", metavar="DIR", type=Path, help="what every box gets, in its home")
+    parser.add_argument("--files", metavar="DIR", type=Path, help="a directory; every box gets what is in it, in its home")
     parser.add_argument("--boxes", metavar="N", type=whole_number, default=8, help="at most this many attempts (8)")
     parser.add_argument("--at-once", metavar="N", type=whole_number, default=2, help="so many boxes at a time (2)")
     parser.add_argument("--wall-seconds", metavar="N", type=whole_number, default=600, help="end after this long (600)")
     parser.add_argument("--box-seconds", metavar="N", type=whole_number, default=3600, help="start nothing past this sum (3600)")
-    parser.add_argument("--provider", choices=(AUTO, *PROVIDERS), default=AUTO, help="what makes the boxes (the strongest here)")
+    parser.add_argument(
+        "--provider", choices=(AUTO, *PROVIDERS), default=AUTO, help="what makes the boxes (the strongest that runs here)"
+    )
     parser.add_argument("--isolation-min", choices=WEAKEST_FIRST[1:], help="refuse to run in less")
     parser.add_argument("command", metavar="-- COMMAND", nargs="+", help="what to run in each box, with its arguments")
 
@@ -82,9 +84,9 @@ def run(invocation: Invocation, wiring: Wiring) -> int:
     args = invocation.args
     variants, files = variants_of(args), files_of(args.files)
     minimum: Isolation | None = args.isolation_min
-    provider = choose(args.provider, minimum=minimum, state_dir=wiring.boxes_dir)
-    if provider.name == "sprites":
+    if args.provider == "sprites":
         raise InvalidRequest("boxes that compete write drafts through a socket of this machine: choose a provider that runs here")
+    provider = choose(args.provider, minimum=minimum, state_dir=wiring.boxes_dir, among=RUN_HERE)
     book = wiring.open_record()
     task = args.task or " ".join(args.command)
     budget = Budget(attempts=args.boxes, at_once=args.at_once, wall_seconds=args.wall_seconds, box_seconds=args.box_seconds)
@@ -97,7 +99,7 @@ def run(invocation: Invocation, wiring: Wiring) -> int:
                 invocation.terminal.remark(progress(attempt))
 
         found = fan_out(variants, Board(book.call, args.entity), crew.run, budget, on_change=changed)
-    invocation.show(as_json(found, provider), summary(found))
+    invocation.show(as_json(found, provider), summary(found, args.entity))
     return 0 if found.winner else 1
 
 
@@ -187,8 +189,7 @@ def variants_of(args: argparse.Namespace) -> list[Variant]:
     if (args.variants is None) == (not args.vary):
         raise Usage("say what to try: --variants FILE, or --vary NAME=A,B once or more")
     if args.variants is None:
-        pairs = [each.partition("=") for each in args.vary]
-        choices = [[(name, text) for text in texts.split(",")] for name, _, texts in pairs]
+        choices = choices_of(args.vary)
         found = [Variant(dict(combination)) for combination in itertools.islice(itertools.product(*choices), VARIANTS_MAX + 1)]
     else:
         try:
@@ -205,8 +206,23 @@ def variants_of(args: argparse.Namespace) -> list[Variant]:
     return found
 
 
+def choices_of(vary: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """The values of each variable. An empty one is a value, and has to be written as NAME=."""
+    values: dict[str, str] = {}
+    for each in vary:
+        name, equals, texts = each.partition("=")
+        if not equals:
+            raise Usage(f"--vary {name} names no values: write {name}=A,B")
+        if name in values:
+            raise Usage(f"--vary names {name} twice: write {name}={values[name]},{texts}")
+        values[name] = texts
+    return [[(name, text) for text in texts.split(",")] for name, texts in values.items()]
+
+
 def files_of(directory: Path | None) -> dict[str, bytes]:
     """What goes into every box: the client, and a directory without what is hidden or generated."""
+    if directory and not directory.is_dir():
+        raise Usage(f"{directory} is no directory: --files takes one, and puts what is in it into every box")
     found = {"client.py": Path(client.__file__).read_bytes()}
     for path in sorted(directory.rglob("*")) if directory else []:
         name = path.relative_to(directory or path)
@@ -218,23 +234,26 @@ def files_of(directory: Path | None) -> dict[str, bytes]:
 
 
 def progress(attempt: Attempt) -> str:
+    why = attempt.why.removeprefix(f"{attempt.variant.approach}: ")  # which the line begins with
     told = {
         "won": f"passed in {attempt.seconds:.1f} s",
-        "failed": f"failed in {attempt.seconds:.1f} s, now a dead end",
-        "skipped": f"skipped, a dead end: {attempt.why}",
+        "failed": f"failed in {attempt.seconds:.1f} s, now a dead end: {why}",
+        "skipped": f"skipped, a dead end: {why}",
         "ended": "ended, since it is over",
         "not started": "",
     }
     return clipped(f"{line(attempt.variant.approach)}: {line(told[attempt.state])}", 200)
 
 
-def summary(found: FanOut) -> list[str]:
+def summary(found: FanOut, entity: str) -> list[str]:
     counts = {state: found.count(state) for state in ("failed", "skipped", "ended")}
     tried = found.count("won") + counts["failed"] + counts["ended"]
     won = f"{found.winner.variant.approach} passes" if found.winner else "nothing passed"
     lines = [f"{line(won)}: {tried} tried, {counts['failed']} failed, {counts['skipped']} skipped as dead ends"]
     if found.winner is None and (left := found.count("not started")):
         lines.append(f"{left} variants were not reached: raise --boxes, --wall-seconds or --box-seconds, or run it again")
+    if counts["skipped"] == len(found.attempts):
+        lines.append(f"Every variant is ruled out. If one should not be: herdbook brief {line(entity)}, and write its key again")
     return [*lines, f"{found.seconds:.1f} s, {found.box_seconds:.1f} box-seconds"]
 
 

@@ -73,7 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--secret-file", type=Path, metavar="PATH", help="for add and rotate: where the secret is (standard input)"
     )
     rules = parser.add_argument_group("for add and rules")
-    rules.add_argument("--allow", metavar="RULE", action="append", help="'METHOD[,METHOD] /pattern'; * is one part, ** any text")
+    rules.add_argument(
+        "--allow", metavar="RULE", action="append", help="'METHOD[,METHOD] /pattern'; * is within one part, ** any parts"
+    )
     rules.add_argument("--block", metavar="RULE", action="append", help="never, whatever is allowed")
     rules.add_argument("--forget", metavar="RULE", action="append", help="for rules: take back a rule, as ls shows it")
     granting = parser.add_argument_group("for grant, withdraw and audit")
