@@ -15,8 +15,9 @@ import pytest
 from herdbook.base.clock import TickClock
 from herdbook.base.errors import Unavailable
 from herdbook.fastloop.embedding import models
-from herdbook.fastloop.embedding.meanings import Meanings, pieces
+from herdbook.fastloop.embedding.meanings import Meanings, asked_parts, pieces
 from herdbook.record.record import Record
+from herdbook.record.types import Version
 from herdbook.service.door import Service
 from herdbook.testing.records import ENTITY, Desk, person
 from tests.fastloop.fake_record import FakeRecord
@@ -277,3 +278,17 @@ def test_the_multilingual_model_knows_another_language() -> None:
         model.passages(["テストは協定世界時のタイムゾーンを前提としている", "決済の端数処理は銀行丸め"]) @ asked
     ).tolist()
     assert near > far
+
+
+def test_a_task_that_names_several_things_finds_each(book: Book) -> None:
+    """The mean of three errors is near none of their answers, so an agent with three would be told of none."""
+    desk, meanings = book.open(Topics(), inline_max=3)
+    for key, value in (("a", "midnight"), ("b", "rounding"), ("c", "router")):
+        desk.write(key, value, why=None)
+    desk.do("embed")
+    ids = [row[0] for row in meanings.record.heads(1, [ENTITY])]
+    versions = [each for each in meanings.record.versions(1, ids).values() if isinstance(each, Version)]
+    assert 3 == len(versions)
+    found, missing = meanings.cosines(1, "off at midnight again; cents are missing; packets are lost here", versions)
+    assert ("", [True] * 3) == (missing, [cosine > 0.9 for cosine in found.values()])
+    assert ["no: parts"] == asked_parts("no: parts")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ from herdbook.record.types import Version
 RECIPE: Final = "r1"  # of `parts` and `pieces`: another way of cutting texts is another space
 NEAR: Final = 0.1  # cosines below this say nothing
 QUESTIONS_MAX: Final = 256
+PARTS: Final = re.compile(r"[;\n]|[.!?]\s|: ")
+PARTS_MAX: Final = 8
+PART_CHARS_MIN: Final = 12  # less is seldom a thing that can be looked for
 BATCH: Final = 16
 SCAN_PAGE: Final = 5_000
 RERANKED_MAX: Final = 400
@@ -68,14 +72,14 @@ class Meanings:
     def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> tuple[dict[int, float], str]:
         """The cosine of each version that is near the question at all; and what is missing, or nothing."""
         try:
-            asked, scope = self.asked(question), self.scope(tenant, versions)
+            asked, scope = [self.asked(part) for part in asked_parts(question)], self.scope(tenant, versions)
         except (HerdbookError, ImportError, OSError) as problem:
             return {}, told(problem)
         missing = len(versions) - len(scope.ids)
         note = f"{missing} of {len(versions)} entries are not embedded yet: `herdbook embed` does it at once" if missing else ""
         if not scope.ids:
             return {}, note
-        best = self.best(scope, asked)
+        best = self.numpy.maximum.reduce([self.best(scope, part) for part in asked])
         near = self.numpy.flatnonzero(best >= NEAR)
         return dict(zip([scope.ids[at] for at in near.tolist()], best[near].tolist(), strict=True)), note
 
@@ -230,6 +234,13 @@ class Scan:
 
 def told(problem: Exception) -> str:
     return problem.message if isinstance(problem, HerdbookError) else f"the embedder cannot be loaded: {problem}"
+
+
+def asked_parts(question: str) -> list[str]:
+    """A question, and each of the things it asks for: the mean of three errors in one vector is near none of their answers."""
+    parts = [part.strip() for part in PARTS.split(question)]
+    parts = [part for part in parts if len(part) >= PART_CHARS_MIN][:PARTS_MAX]
+    return [question, *parts] if len(parts) > 1 else [question]
 
 
 def pieces(version: Version, *, chars_max: int) -> list[str]:
