@@ -17,6 +17,13 @@ from herdbook.record.store.protocol import Reader, Row, Transaction
 from herdbook.record.types import Session
 
 Steps = dict[str, list[Row]]
+STEPS = {  # kinds of steps, and how they are asked for
+    "reads": "reads_of_session",
+    "actions": "actions_of",
+    "contexts": "contexts_of",
+    "attempts": "attempts_of",
+    "writes": "writes_of",
+}
 START = {"reads": 0, "actions": 0, "contexts": 0, "attempts": 0, "writes": 0}
 
 
@@ -28,13 +35,7 @@ def missing(*, task_input: str | None, actions: int) -> list[str]:
 def run_steps(reader: Reader, tenant: int, session: str, since: Mapping[str, Any] = START) -> Steps:
     """What a run did since a link of its chain, by kind and in order; from the start, everything."""
     who = {"tenant": tenant, "session": session} | {name: since[name] for name in START}
-    return {
-        "reads": reader.rows("reads_of_session", who),
-        "actions": reader.rows("actions_of", who),
-        "contexts": reader.rows("contexts_of", who),
-        "attempts": reader.rows("attempts_of", who),
-        "writes": reader.rows("writes_of", who),
-    }
+    return dict(zip(STEPS, reader.rows_of(list(STEPS.values()), who), strict=True))
 
 
 def link(record: Record, tx: Transaction, tenant: int, session: str, what: str, row_seal: bytes, *, at: int) -> dict[str, int]:

@@ -57,6 +57,10 @@ class Reader(Protocol):
         """The first row, or None."""
         ...
 
+    def rows_of(self, queries: Sequence[str], params: Params) -> list[list[Row]]:
+        """All rows of several queries with the same parameters, asked together."""
+        ...
+
 
 class Transaction(Reader, Protocol):
     """One durable unit of work. No other writes for its tenant meanwhile, so what it has looked up stays as it was."""

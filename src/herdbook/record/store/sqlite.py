@@ -71,6 +71,9 @@ class Connection:
             raise translated(problem) from problem
         return found
 
+    def rows_of(self, queries: Sequence[str], params: Params) -> list[list[Row]]:
+        return [self.rows(query, params) for query in queries]
+
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         try:
             at = self._execute("PRAGMA data_version").fetchone()[0]  # another number once anybody else has committed anything
@@ -147,6 +150,9 @@ class SqliteStore:
 
     def row(self, query: str, params: Params) -> Row | None:
         return self._reader().row(query, params)
+
+    def rows_of(self, queries: Sequence[str], params: Params) -> list[list[Row]]:
+        return self._reader().rows_of(queries, params)
 
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         return self._reader().kept_rows(query, params)

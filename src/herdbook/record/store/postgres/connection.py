@@ -7,8 +7,10 @@ the next question or at the end: `failed` says that the transaction is lost, `ch
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -21,6 +23,17 @@ from herdbook.record.store.queries import load_queries
 
 QUERIES = load_queries("postgres")
 Raw = psycopg.Connection[tuple[Any, ...]]
+BLOCKS = (64, 8, 1)  # rows a statement: few sizes, since each is a statement of its own to prepare
+VALUES = re.compile(r"VALUES (\((?:[^()]|\([^()]*\))*\))")
+
+
+@cache
+def for_rows(query: str, rows: int) -> str:
+    """An INSERT of one row as one of several, in their order: a statement costs more than the row in it."""
+    single = QUERIES[query]
+    values = VALUES.search(single)
+    assert values is not None and values[1].count("%s") == single.count("%s"), f"{query} is not an INSERT of one row"
+    return single[: values.start(1)] + ", ".join([values[1]] * rows) + single[values.end(1) :]
 
 
 class NumberDumper(Dumper):
@@ -54,17 +67,31 @@ class Transaction:
         found = self.rows(query, params)
         return found[0] if found else None
 
-    def run(self, query: str, params: Params) -> None:
-        self.changed = True
+    def rows_of(self, queries: Sequence[str], params: Params) -> list[list[Row]]:
         try:
-            self._execute(QUERIES[query], params)
+            asked = [self._execute(QUERIES[query], params) for query in queries]
+            return [answer.fetchall() for answer in asked]
         except REFUSED as problem:
             self.failed = True
             raise translated(problem) from problem
 
+    def run(self, query: str, params: Params) -> None:
+        self._tell(QUERIES[query], params)
+
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
-        for row in rows:
-            self.run(query, row)
+        at = 0
+        while at < len(rows):
+            size = next(size for size in BLOCKS if size <= len(rows) - at)
+            self._tell(for_rows(query, size), [part for row in rows[at : at + size] for part in row])
+            at += size
+
+    def _tell(self, statement: str, params: Params) -> None:
+        self.changed = True
+        try:
+            self._execute(statement, params)
+        except REFUSED as problem:
+            self.failed = True
+            raise translated(problem) from problem
 
     @contextmanager
     def acting_for(self, tenant: int) -> Iterator[Transaction]:

@@ -76,6 +76,9 @@ class PostgresStore:
         found = self.rows(query, params)
         return found[0] if found else None
 
+    def rows_of(self, queries: Sequence[str], params: Params) -> list[list[Row]]:
+        return [self.rows(query, params) for query in queries]
+
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         return self.rows(query, params)
 
