@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import shlex
 import socket
 import sys
@@ -21,6 +20,7 @@ from herdbook.service.access.keys import keys_exist
 from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import Mount, RestApp
 from herdbook.surfaces.rest.auth import SERVE, check_bind, check_key, door, read_key
+from herdbook.surfaces.rest.log_lines import FORMATS, start_logging
 
 HOST = "127.0.0.1"
 PORT = 8765
@@ -41,11 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-level", choices=LEVELS, default="warning", help="what to say on standard error; `info` has a line for each request"
     )
+    parser.add_argument("--log-format", choices=FORMATS, default="text", help="how to say it; `json` is one object a line")
 
 
 def run(args: argparse.Namespace, service: Service, *, key: str | None, identity: str, mcp: Mount | None = None) -> int:
     """Serve until SIGTERM or SIGINT. The service stays open: whoever opened it closes it."""
-    logging.basicConfig(stream=sys.stderr, level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    start_logging(sys.stderr, level=args.log_level, form=args.log_format)
     again = as_typed(args)
     key = read_key(args.key_file, serve=again) if args.key_file else key
     if key is not None:
