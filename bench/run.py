@@ -31,6 +31,7 @@ BENCHES = (
     "growth",
     "contention",
     "rest",
+    "hooks",
     "gateway",
     "on_postgres",
     "boxes",

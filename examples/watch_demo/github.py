@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from examples.watch_demo.repository import Repository
 
 API = "https://api.github.com"
+DOCUMENTED = "https://docs.github.com/rest"
+NOT_FOUND = {"message": "Not Found", "documentation_url": DOCUMENTED, "status": "404"}
 USER = {"login": "ann", "id": 1, "node_id": "U_1", "type": "User", "site_admin": False}
 
 
@@ -63,21 +65,21 @@ class GitHub:
         where = urlsplit(target)
         path, query = unquote(where.path), dict(parse_qsl(where.query))
         if authorization != f"Bearer {self.token}":
-            return 401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"}
+            return 401, {"message": "Bad credentials", "documentation_url": DOCUMENTED}
         with self.lock:
             self.asked.append(f"{method} {path}")
             for pattern, allowed, answers in ROUTES:
                 found = re.fullmatch(f"/repos/{re.escape(self.name)}{pattern}", path)
                 if found and method == allowed:
                     return answers(self, found, query, json.loads(body) if body else {})
-        return 404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest"}
+        return 404, NOT_FOUND
 
     # --- what is asked of it ---
 
     def compare(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
         base, head = found[1], found[2]
         if not (self.repository.exists(base) and self.repository.exists(head)):
-            return 404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest"}
+            return 404, NOT_FOUND
         git = self.repository.git
         shas = git("rev-list", "--reverse", f"{base}..{head}").split()
         behind = len(git("rev-list", f"{head}..{base}").split())
@@ -125,32 +127,34 @@ class GitHub:
 
     def pull(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
         mine = [pull for pull in self.pulls if pull["number"] == int(found[1])]
-        return (200, mine[0]) if mine else (404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest"})
+        return (200, mine[0]) if mine else (404, NOT_FOUND)
 
     def ref(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
         sha = self.repository.head(found[1])
-        return (200, ref_of(found[1], sha)) if sha else (404, {"message": "Not Found", "documentation_url": ""})
+        return (200, ref_of(found[1], sha)) if sha else (404, NOT_FOUND)
 
     def make_ref(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
         branch = body["ref"].removeprefix("refs/heads/")
         if self.repository.head(branch):
-            return 422, {"message": "Reference already exists", "documentation_url": ""}
+            return 422, {"message": "Reference already exists", "documentation_url": DOCUMENTED}
         self.repository.git("update-ref", body["ref"], body["sha"])
         return 201, ref_of(branch, body["sha"])
 
     def contents(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
         there = self.repository.content(query.get("ref", "main"), found[1])
         if there is None:
-            return 404, {"message": "Not Found", "documentation_url": ""}
+            return 404, NOT_FOUND
         blob, data = there
         name = found[1].rpartition("/")[2]
+        url = f"{API}/repos/{self.name}/contents/{found[1]}"
         told = {"type": "file", "encoding": "base64", "size": len(data), "name": name, "path": found[1], "sha": blob}
-        return 200, {**told, "content": base64.b64encode(data).decode()}
+        urls = {"url": url, "git_url": url, "html_url": url, "download_url": url, "_links": dict.fromkeys(("self", "git", "html"), url)}
+        return 200, {**told, **urls, "content": base64.encodebytes(data).decode()}  # in lines, as GitHub sends it
 
     def put_contents(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
         there = self.repository.content(body["branch"], found[1])
         if (there[0] if there else None) != body.get("sha"):
-            return 409, {"message": f"{found[1]} does not match {body.get('sha')}", "documentation_url": ""}
+            return 409, {"message": f"{found[1]} does not match {body.get('sha')}", "documentation_url": DOCUMENTED}
         sha = self.repository.commit(body["branch"], {found[1]: base64.b64decode(body["content"])}, body["message"])
         return (200 if there else 201), {"content": {"path": found[1]}, "commit": {"sha": sha, "message": body["message"]}}
 
@@ -160,14 +164,14 @@ class GitHub:
 
     def make_pull(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
         if any(pull["head"]["ref"] == body["head"] and pull["state"] == "open" for pull in self.pulls):
-            return 422, {"message": "Validation Failed", "errors": [{"message": "A pull request already exists"}]}
+            return 422, invalid("A pull request already exists")
         if self.repository.head(body["head"]) == self.repository.head(body["base"]):
-            return 422, {"message": "Validation Failed", "errors": [{"message": "No commits between"}]}
+            return 422, invalid("No commits between")
         number = len(self.pulls) + 1
         pull = {
             "number": number, "state": "open", "draft": bool(body.get("draft")), "title": body["title"], "body": body.get("body"),
             "html_url": f"https://github.com/{self.name}/pull/{number}", "user": USER, "merged_at": None, "merge_commit_sha": None,
-            "head": {"ref": body["head"], "sha": self.repository.head(body["head"])}, "base": {"ref": body["base"]},
+            "head": {"ref": body["head"], "sha": self.repository.head(body["head"])}, "base": {"ref": body["base"], "sha": self.repository.head(body["base"])},
         }  # fmt: skip
         self.pulls.append(pull)
         return 201, pull
@@ -180,6 +184,11 @@ class GitHub:
         sha = self.repository.commit("main", files, f"{pull['title']} (#{number})")
         pull.update(state="closed", draft=False, merged_at="2026-07-30T12:00:00Z", merge_commit_sha=sha)
         return sha
+
+
+def invalid(why: str) -> dict[str, Any]:
+    errors = [{"resource": "PullRequest", "code": "custom", "message": why}]
+    return {"message": "Validation Failed", "errors": errors, "documentation_url": DOCUMENTED}
 
 
 def ref_of(branch: str, sha: str) -> dict[str, Any]:

@@ -174,3 +174,10 @@ def test_the_hook_of_git_runs_and_holds_up_no_commit(connect, tmp_path) -> None:
     assert os.access(tmp_path / ".git" / "hooks" / "post-commit", os.X_OK)
     env = {**os.environ, "HERDBOOK_URL": "http://127.0.0.1:9"}
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True, env=env, timeout=30)
+
+
+@pytest.mark.parametrize("agent, told", [("claude-code", True), ("git", False)])
+def test_tools_that_cannot_start_are_said(agent, told, connect, monkeypatch) -> None:
+    """An agent would be connected to a server that ends at once, and nobody would know why it has no tools."""
+    monkeypatch.setattr("herdbook.surfaces.hooks.connect.find_spec", lambda name: None)
+    assert told == ("pip install 'herdbook[mcp]'" in connect(agent, "--entity", "acme/checkout").out)

@@ -64,6 +64,29 @@ def test_a_deploy_is_told_and_becomes_a_job(tmp_path: Path) -> None:
     service.close()
 
 
+@pytest.mark.parametrize("before", ["", "0" * 40])
+def test_a_deploy_without_a_commit_before_it_is_told_too(tmp_path: Path, before: str) -> None:
+    """A deploy that a person starts by hand, for which GitHub names no commit before, would never be watched."""
+    service = hooking.open_service(tmp_path)
+    book = hooking.client_of(service)
+    with dispatching(book) as hooks:
+        url = f"http://127.0.0.1:{hooks.address[1]}/"
+        code, said = told(WATCH_URL=url, WATCH_SECRET=SECRET.decode(), WATCH_REPOSITORIES=f"acme/app {before} {sha_of(1)}")
+    assert (0, True) == (code, "told: 202" in said), said
+    [job] = RecordQueue(book).jobs()
+    assert {"before": "0" * 40, "after": sha_of(1)} == job["body"]["repositories"]["acme/app"]
+    service.close()
+
+
+def test_a_refusal_is_told_with_its_reason(tmp_path: Path) -> None:
+    """Who set the secret wrong would see a number, and no way on."""
+    service = hooking.open_service(tmp_path)
+    with dispatching(hooking.client_of(service)) as hooks:
+        code, said = told(WATCH_URL=f"http://127.0.0.1:{hooks.address[1]}", WATCH_SECRET="another")
+    assert (0, True) == (code, "401" in said and "signature or token is missing or wrong" in said), said
+    service.close()
+
+
 @pytest.mark.parametrize("missing", ["WATCH_URL", "WATCH_SECRET"])
 def test_without_an_address_or_a_secret_it_skips(missing: str) -> None:
     """A fork without secrets could not deploy."""

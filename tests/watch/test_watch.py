@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from herdbook import __main__ as command
+from herdbook.base.errors import NotFound
 from herdbook.watch import human
 from herdbook.watch.queue import RecordQueue
+from tests.watch.hooking import sha_of
 from tests.watch.staging import ENTITY, LEAST, PROBE, Stage, staging
 
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
+DEPLOYED = {"repositories": {"acme/app": {"before": sha_of(0), "after": sha_of(1)}, "acme/lib": {"after": sha_of(3)}}}
 
 
 @pytest.fixture
@@ -98,6 +106,57 @@ def test_a_dispute_takes_confidence_from_what_was_read(stage: Stage) -> None:
     told = human.dispute(stage.sit, found, why="the database was down")
     assert "incident-2026-08-14-api-startup-probe-timeout" in {moved["key"] for moved in told["moved"]}
     assert before > stage.entry("incident-2026-08-14-api-startup-probe-timeout")["confidence"]
+
+
+def test_a_person_disputes_from_the_command_line(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person who has the whole sha of their deploy, and a terminal, could not disagree."""
+    monkeypatch.setenv("HERDBOOK_HOME", str(stage.home / "herdbook"))
+    name_august(stage)
+    stage.logged(PROBE)
+    stage.watched(stage.deploy(1))
+    named = "incident-2026-08-14-api-startup-probe-timeout"
+    before = stage.entry(named)["confidence"]
+    assert 0 == command.main(["watch", "why", sha_of(1)])
+    assert named in capsys.readouterr().out
+    assert 0 == command.main(["watch", "dispute", sha_of(1), "--why", "the database was down"])
+    said = capsys.readouterr().out
+    after = stage.entry(named)["confidence"]
+    assert before > after
+    assert (True, True) == (f"{before:.3f}" in said, f"{after:.3f}" in said), said
+
+
+@pytest.mark.parametrize("name", [sha_of(1), sha_of(1)[:12], sha_of(1)[:7], f"deploy-{sha_of(1)[:12]}", "job_1"])
+def test_a_watch_is_found_by_whatever_a_person_has_of_its_name(name: str) -> None:
+    """What GitHub shows is the whole sha, and what the status shows is the key."""
+    job = {"key": f"deploy-{sha_of(1)[:12]}", "job": "job_1", "body": DEPLOYED, "result": {"session": "s_1"}}
+    assert {"session": "s_1"} == human.watch_of([job], name)
+
+
+@pytest.mark.parametrize("name", [sha_of(2), sha_of(3), sha_of(0), sha_of(1)[:12] + sha_of(2), "", "deploy-"])
+def test_a_watch_is_not_found_by_another_name(name: str) -> None:
+    """A dispute would take confidence from what another deploy was told."""
+    job = {"key": f"deploy-{sha_of(1)[:12]}", "job": "job_1", "body": DEPLOYED, "result": {"session": "s_1"}}
+    with pytest.raises(NotFound):
+        human.watch_of([job], name)
+
+
+def test_a_worker_says_that_it_is_there(tmp_path: Path) -> None:
+    """A person who starts it would see an empty screen, whether it works or hangs."""
+    words = [sys.executable, "-m", "herdbook", "watch"]
+    where: dict[str, Any] = {"cwd": tmp_path, "env": {**os.environ, "HERDBOOK_HOME": str(tmp_path)}, "text": True}
+    subprocess.run([*words, "init"], check=True, capture_output=True, timeout=60, **where)
+    once = subprocess.run([*words, "work", "--once"], check=True, capture_output=True, timeout=60, **where)
+    assert "no job waits\n" == once.stdout
+    with subprocess.Popen([*words, "work"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **where) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline().startswith("waiting for jobs; boxes by ")
+        finally:
+            running.terminate()
+            running.communicate(timeout=30)
+    assert 0 == running.returncode
 
 
 def test_a_noisy_watch_stays_open_until_a_later_one_settles_it(stage: Stage) -> None:

@@ -113,10 +113,17 @@ def why_of(book: Client, found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def watch_of(jobs: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
-    """The result of the newest watch of this key, or of a deploy by the beginning of its sha."""
+    """The result of the newest watch of this key, or of a deploy by its sha, whole or its beginning."""
     for job in jobs:
-        matches = job["key"] == name or job["key"].removeprefix("deploy-").startswith(name) or job["job"] == name
-        if matches and job["result"] and "session" in job["result"]:
+        if name in names_of(job, name) and job["result"] and "session" in job["result"]:
             result: Mapping[str, Any] = job["result"]
             return result
     raise NotFound(f"there is no finished watch of {name!r}: look with `herdbook watch status`")
+
+
+def names_of(job: Mapping[str, Any], beginning: str) -> set[str]:
+    """What a person may call this job: its key, its number, and as much of a deploy's sha as they have said."""
+    short = job["key"].removeprefix("deploy-")
+    pairs = (job["body"].get("repositories") or {}).values()
+    shas = [short, *(pair["after"] for pair in pairs if pair["after"].startswith(short))]
+    return {job["key"], job["job"], *(sha[: len(beginning)] for sha in shas if beginning)}

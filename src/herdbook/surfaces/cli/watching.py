@@ -126,12 +126,18 @@ def work(invocation: Invocation, wiring: Wiring) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
         if not invocation.args.once:
+            made_by = worker.boxes.provider
+            said = {"provider": made_by.name, "isolation": made_by.isolation}
+            lines = [f"waiting for jobs; boxes by {made_by.name} ({made_by.isolation}); end it with Ctrl-C"]
+            invocation.show(said, lines)
+            sys.stdout.flush()
             worker.run(stopped, idle_seconds=invocation.args.idle_seconds)
             return 0
         worker.boxes.reap()
+        taken = 0
         while not stopped.is_set() and worker.once():
-            pass
-    return 0
+            taken += 1
+    return invocation.show({"taken": taken}, [f"took {taken}: herdbook watch status" if taken else "no job waits"])
 
 
 @contextmanager
@@ -210,7 +216,7 @@ def why(invocation: Invocation) -> int:
 
 def why_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{line(found['task'] or '')}  (box {line(found['box'] or 'none')}, {found['isolation']})"
-    yield "read, before anything else:"
+    yield "read, before anything else:" if found["reads"] else "read, before anything else: nothing was known"
     yield from table(
         [f"  {line(each['entity'])}", line(each["key"]), f"version {each['version']}", each["how"]] for each in found["reads"]
     )

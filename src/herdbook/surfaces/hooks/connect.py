@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -53,6 +54,8 @@ def run(invocation: Invoked) -> int:
             print(each.diff)
     if not (args.remove or args.dry_run):
         print(f"{args.of} is connected, about {entity}. To undo it: herdbook connect {args.of} --remove")
+        if args.of != "git" and find_spec("mcp") is None:
+            print("Its hooks work now; its tools need the extra, in this same Python: pip install 'herdbook[mcp]'")
     return 0
 
 

@@ -55,8 +55,9 @@ class Merge:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Run COMMAND with what is known about ENTITY, and tell how it went: the variables of entries that stand are set,\n"
-        "its output and exit code are recorded with secrets taken out, and its outcome moves the trust of what was set."
+        "Run COMMAND with what is known at the path, and tell how it went: the variables of entries that stand\n"
+        "are set, its output and exit code are recorded with secrets taken out, and its outcome moves the trust\n"
+        "of what was set."
     )
     parser.add_argument("--entity", metavar="PATH", required=True, help="the path the command belongs to, such as acme/ci")
     parser.add_argument("--task", metavar="TEXT", help="what the command is for (the command itself)")
