@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,8 +14,9 @@ from herdbook.boxes.containers import Containers
 from herdbook.boxes.engine import Engine
 from herdbook.boxes.sprites import Sprites
 from tests.boxes import engines
-from tests.boxes.sprites_server import TOKEN, SpritesServer
-from tests.boxes.sprites_server import sprites as served
+
+if TYPE_CHECKING:
+    from tests.boxes.sprites_server import SpritesServer  # a web server, which the tests as a plain user do without
 
 
 @pytest.fixture(scope="session")
@@ -66,12 +68,16 @@ def podman(podman_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture(scope="session")
 def sprites_served(bubblewrap_works: None) -> Iterator[SpritesServer]:
-    with served() as server:
+    from tests.boxes.sprites_server import sprites
+
+    with sprites() as server:
         yield server
 
 
 @pytest.fixture
 def sprites(sprites_served: SpritesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sprites:
+    from tests.boxes.sprites_server import TOKEN
+
     monkeypatch.setenv("HERDBOOK_SPRITES_URL", sprites_served.url)
     monkeypatch.setenv("HERDBOOK_SPRITES_CONNECTOR_ID", "conn-1")
     monkeypatch.setenv("SPRITES_TOKEN", TOKEN)

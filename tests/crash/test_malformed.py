@@ -57,7 +57,8 @@ NOWHERE_JSON = (
 
 TYPED = frozenset({"invalid_request", "invalid_text", "invalid_value", "too_large", "unknown_outcome_type", "request_conflict"})
 ID_OF = {"commit_outcome": ("ref",), **dict.fromkeys(("write", "record_action", "record_context", "attempt"), ("request_id",))}
-PLACES = [(verb, name) for verb in sorted(VERBS) for name in (*VERBS[verb].request.__struct_fields__, "tenant", "")]
+FITTED = {"promote", "rollback"}  # they need what a fit over many runs leaves: their own tests make that
+PLACES = [(verb, name) for verb in sorted({*VERBS} - FITTED) for name in (*VERBS[verb].request.__struct_fields__, "tenant", "")]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     service = Service(Record.open(home / "record.db", key_file=home / "seal.key"), SystemClock())
     with serving(service) as server:
         for verb, fields in examples.REQUESTS.items():
-            service.perform(CALLER, verb, fields)
+            if verb not in FITTED:
+                service.perform(CALLER, verb, fields)
         service.perform(CALLER, "search", {"query": "bring the text index up to date"})
         yield server
     service.close()

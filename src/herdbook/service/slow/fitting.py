@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from herdbook.base import limits, text
 from herdbook.base.clock import iso
 from herdbook.base.errors import HerdbookError, InvalidRequest
 from herdbook.fastloop import features, learned
@@ -137,5 +138,7 @@ def rollback(service: Service, caller: Caller, request: requests.Rollback) -> Wo
 
 
 def asked_for(request: requests.Promote | requests.Calibrate | requests.Rollback, values: dict[str, Any]) -> dict[str, Any]:
-    """What `tune` takes."""
-    return {"entity": request.entity, "values": values, "why": request.why, "request_id": named(request.request_id, "r")}
+    """What `tune` takes; looked at here, since a calibration that nobody promotes never gets there."""
+    why = None if request.why is None else text.prose(request.why, what="why", chars_max=limits.WHY_CHARS_MAX)
+    request_id = text.identifier(named(request.request_id, "r"), what="request id")
+    return {"entity": request.entity, "values": values, "why": why, "request_id": request_id}
