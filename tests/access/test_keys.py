@@ -144,6 +144,38 @@ def test_nobody_hands_on_more_than_they_have(service: Service, ann: Desk, more: 
     assert "live" in admin.do("key_create", name="fine", connections=["github"], seconds=60)
 
 
+def test_rotating_a_key_gives_no_more_than_making_one(service: Service, ann: Desk) -> None:
+    """An admin would be told an operator's key by rotating it, and so run the server and vouch for runs."""
+    admin = holder(service, made(ann, "admin", role="admin", connections=["github"]))
+    stronger: dict[str, dict[str, Any]] = {
+        "operator": {"role": "operator"},
+        "witness": {"attest": True},
+        "cloud": {"connections": ["aws"]},
+    }
+    for name, more in stronger.items():
+        key = made(ann, name, **more)
+        with refused("forbidden"):
+            admin.do("key_rotate", name=name)
+        keys.admitted(service, key)
+    mine = made(admin, "mine", connections=["github"])
+    assert "key" in admin.do("key_rotate", name="mine")
+    with refused("unauthorized"):
+        keys.admitted(service, mine)
+
+
+def test_a_key_of_some_verbs_makes_none_of_more(service: Service, ann: Desk) -> None:
+    """A key that may do little would make itself one that may do everything of its role."""
+    maker = holder(service, made(ann, "maker", role="admin", verbs=["key_create", "key_rotate", "read"]))
+    made(ann, "whole", role="writer")
+    for more in ({"verbs": ["write"]}, {"verbs": ["read", "write"]}):
+        with refused("forbidden", saying="verbs"):
+            made(maker, "more", **more)
+    with refused("forbidden", saying="verbs"):
+        maker.do("key_rotate", name="whole")
+    assert maker.caller.verbs == holder(service, made(maker, "same")).caller.verbs
+    assert frozenset({"read"}) == holder(service, made(maker, "less", verbs=["read"])).caller.verbs
+
+
 def test_a_key_of_some_verbs_does_those(service: Service, ann: Desk) -> None:
     """A key for a dashboard would read what it need not."""
     desk = holder(service, made(ann, verbs=["brief", "write"]))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from herdbook.base.reach import Reach
+from herdbook.service.access import keys
+from herdbook.service.access.metering import buckets_of
 from herdbook.testing.record_book import Book, Desk, refused
 
 BOX = {"box": "b", "provider": "p", "isolation": "namespace", "label": "l", "owner": "host 1", "lease_seconds": 3_600}
@@ -77,3 +79,48 @@ def test_another_tenants_pass_is_no_pass(book: Book, ann: Desk) -> None:
     assert other.do("box_check", token=token)["valid"]
     assert {"valid", "why"} == set(ann.do("box_check", token=token))
     assert ann.do("box_check", token=token)["why"] == ann.do("box_check", token="hbx_e30.e30")["why"]
+
+
+def host_key(desk: Desk, **more: Any) -> Desk:
+    key = desk.do("key_create", name="host", role="host", **more)["key"]
+    return Desk(desk.service, keys.admitted(desk.service, key))
+
+
+def test_a_pass_ends_with_the_key_that_made_it(book: Book, ann: Desk) -> None:
+    """A leaked key that was revoked would go on in every pass it had made."""
+    host = host_key(ann)
+    host.do("box_open", **BOX)
+    token = made(host)
+    assert ann.do("box_check", token=token)["valid"]
+    rotated = ann.do("key_rotate", name="host", grace_seconds=60)
+    assert ann.do("box_check", token=token)["valid"]
+    book.clock.tick(seconds=60)
+    assert not ann.do("box_check", token=token)["valid"]
+    with refused("unauthorized"):
+        keys.admitted(ann.service, token)
+    again = made(Desk(ann.service, keys.admitted(ann.service, rotated["key"])))
+    assert "b" == keys.admitted(ann.service, again).box
+    ann.do("key_revoke", name="host")
+    with refused("unauthorized"):
+        keys.admitted(ann.service, again)
+
+
+def test_a_pass_does_only_the_verbs_of_its_key(ann: Desk) -> None:
+    """A key that may only open boxes would read and write through one."""
+    host = host_key(ann, verbs=["box_open", "box_pass", "read"])
+    host.do("box_open", **BOX)
+    box = Desk(ann.service, keys.admitted(ann.service, made(host)))
+    with refused("forbidden"):
+        box.write("a", 1)
+    with refused("not_found"):
+        box.read("a")
+
+
+def test_a_pass_spends_what_its_key_and_tenant_may(ann: Desk) -> None:
+    """A tenant would pass its quota, and a key its rate, by opening a box."""
+    admin = Desk(ann.service, keys.admitted(ann.service, ann.do("tenant_create", tenant="acme", quota_day=60)["key"]))
+    host = host_key(admin, rate_minute=30)
+    host.do("box_open", **BOX)
+    box = keys.admitted(ann.service, made(host))
+    assert buckets_of(host.caller, tells=True) == buckets_of(box, tells=True)
+    assert 2 == len(buckets_of(box, tells=True))

@@ -101,6 +101,23 @@ def test_a_call_without_a_connection_says_which_run_it_began(url) -> None:
     run(work)
 
 
+def test_runs_of_one_name_stay_with_their_tenants(server, url) -> None:
+    """One customer's task would be kept as what another one was asked to do, and be read there."""
+
+    async def work() -> None:
+        names = ("acme", "globex")
+        keys = [server.post("tenant_create", {"tenant": name}).json["key"] for name in names]
+        async with over_http(url, key=keys[0]) as one, over_http(url, key=keys[1]) as two:
+            for agent, name in ((one, "acme"), (two, "globex")):
+                assert not (await agent.call("brief", entity="a", session="nightly", task=f"asked by {name}")).failed
+            for agent, name in ((one, "acme"), (two, "globex")):
+                assert not (await agent.call("commit_outcome", session="nightly", type="success", ref="r")).failed
+                told = str((await agent.call("trace", ref="r")).data)
+                assert [name] == [each for each in names if f"asked by {each}" in told]
+
+    run(work)
+
+
 def test_two_clients_on_one_file_lose_nothing(tmp_path) -> None:
     """Two agents of one person, each with a process of its own on the same record, would overwrite each other."""
 

@@ -55,6 +55,29 @@ def test_servers_together_give_no_more_than_the_rate(servers: tuple[Service, lis
     assert rate / 6 - rate / 60 - 1 <= regained <= rate / 6
 
 
+def test_a_key_is_ended_when_all_is_spent(servers: tuple[Service, list[Server]]) -> None:
+    """A key that leaked would spend its tenant's whole quota, and its admin could not end it before the next day."""
+    service, both = servers
+    admin = service.perform(ANN, "tenant_create", {"tenant": "acme", "quota_day": 5})["key"]
+    key = asked(both[0], admin, "key_create", {"name": "leaked"}).json["key"]
+    passed(both, key, 30, "write", {"entity": "a", "key": "k", "value": 1})
+    assert 429 == asked(both[0], admin, "key_create", {"name": "more"}).status
+    assert 200 == asked(both[0], admin, "key_revoke", {"name": "leaked"}).status
+    assert 401 == asked(both[1], key).status
+
+
+def test_a_slow_client_may_spend_its_whole_day(servers: tuple[Service, list[Server]], clock: TickClock) -> None:
+    """What is taken ahead and forfeited would cost whoever writes now and then nine tenths of its quota."""
+    service, both = servers
+    key = service.perform(ANN, "key_create", {"name": "k", "quota_day": 120})["key"]
+    done = 0
+    for number in range(130):
+        clock.tick(seconds=10)
+        fields = {"entity": "acme", "key": f"k{number}", "value": 1}
+        done += passed(both, key, 1, "write", fields)
+    assert 120 <= done <= 122
+
+
 def test_a_tenant_is_limited_over_all_its_keys(servers: tuple[Service, list[Server]]) -> None:
     """A customer would make a hundred keys."""
     service, both = servers

@@ -1,7 +1,8 @@
 """The pass of one box, for a listener that cannot tell boxes by their socket: signed, short-lived, bound to the box. Pure.
 
-It says tenant, box, identity, reach and connections, for at most a quarter of an hour. Whoever holds the signing key can check
-one without asking the record, and must then ask whether the box still lives. A pass never lets anybody attest or touch boxes.
+It says tenant, box, identity, reach, connections and the key it was made with, for at most a quarter of an hour. Whoever holds
+the signing key can check one without asking the record, and must then ask whether box and key still live. A pass never lets
+anybody attest or touch boxes.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class BoxPass:
     connections: tuple[str, ...]
     issued_at: int
     expires_at: int
+    key: str | None = None  # the lookup id of the access key that made it; the pass ends with that
 
     @property
     def reach(self) -> Reach:

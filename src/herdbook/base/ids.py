@@ -11,8 +11,11 @@ import secrets
 import threading
 import time
 
+from herdbook.base.errors import InvalidRequest
+
 EPOCH_MICROSECONDS = 1_577_836_800_000_000  # 2020-01-01
 LOW_BITS = 11
+ROW_ID_DIGITS = 19  # of the largest that both engines hold
 
 
 class RowIds:
@@ -34,6 +37,13 @@ class RowIds:
         if number > self._last:
             with self._lock:
                 self._last = max(self._last, number)
+
+
+def row_id(told: str, *, otherwise: str) -> int:
+    """A row id as it was told: in digits, since JavaScript counts no further than 2**53. Raises InvalidRequest `otherwise`."""
+    if not (told.isascii() and told.isdigit() and len(told) <= ROW_ID_DIGITS and int(told) < 2**63):
+        raise InvalidRequest(otherwise)
+    return int(told)
 
 
 def new_name(prefix: str) -> str:

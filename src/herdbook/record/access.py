@@ -75,10 +75,22 @@ def opened(record: Record, shown: str, *, now: int) -> tuple[int, Granted, Row]:
     expected = rows[0][2] if rows else bytes(32)
     if not hmac.compare_digest(said.digest, expected) or not rows:
         raise Unauthorized(UNKNOWN)
-    ends_at = rows[0][14]
+    return said.tenant, living_grant(record, said.tenant, rows[0], now=now), rows[0]
+
+
+def by_id(record: Record, tenant: int, key: str, *, now: int) -> tuple[Granted, Row]:
+    """Grant and row of a key that still opens something, by its lookup id. Raises Unauthorized."""
+    rows = record.store.kept_rows("access_key", {"tenant": tenant, "key": key})
+    if not rows:
+        raise Unauthorized(ENDED)
+    return living_grant(record, tenant, rows[0], now=now), rows[0]
+
+
+def living_grant(record: Record, tenant: int, row: Row, *, now: int) -> Granted:
+    ends_at = row[14]
     if ends_at is not None and ends_at <= now:
         raise Unauthorized(ENDED)
-    return said.tenant, checked(record, said.tenant, rows[0]), rows[0]
+    return checked(record, tenant, row)
 
 
 def checked(record: Record, tenant: int, row: Row) -> Granted:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from herdbook.base import clock
-from herdbook.base.errors import InvalidRequest
+from herdbook.base.ids import row_id
 from herdbook.base.reach import is_below
 from herdbook.record.record import Record
 from herdbook.record.sessions import visible
@@ -35,8 +35,7 @@ def since(record: Record, stamp: Stamp, after: int, *, under: str | None, limit:
 
 
 def latest(record: Record, tenant: int) -> int:
-    row = record.store.row("latest_change", {"tenant": tenant})
-    return int(row[0] or 0) if row else 0
+    return int(record.store.kept_rows("latest_change", {"tenant": tenant})[0][0] or 0)
 
 
 def shown(record: Record, stamp: Stamp, row: Row, under: str | None) -> bool:
@@ -63,6 +62,4 @@ def place(cursor: str | None) -> int:
     """A place in the feed, out of an `id` or a `next`."""
     if cursor is None:
         return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidRequest("`after` is the `next` of an answer, the `id` of a change, or `latest`")
-    return int(cursor)
+    return row_id(cursor, otherwise="`after` is the `next` of an answer, the `id` of a change, or `latest`")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from herdbook.base import strict_json, text
 from herdbook.base.errors import DiskFull, HerdbookError, InvalidRequest, NotFound
+from herdbook.base.ids import row_id
 from herdbook.fastloop.view import entry_view
 from herdbook.record import entries, jobs, leases, postmortem, trust
 from herdbook.record import runs as bulk
@@ -164,10 +165,17 @@ def runs(service: Service, caller: Caller, request: requests.Runs) -> dict[str, 
         "under": "" if request.entity is None else text.entity_path(request.entity),
         "after": "" if request.after is None else text.identifier(request.after, what="session id"),
         "limit": request.limit,
-        "snapshot": service.record.store.next_id() if request.snapshot is None else int(request.snapshot),
+        "snapshot": snapshot(service, request.snapshot),
         "until": service.clock.now() if request.until is None else entries.moment(request.until),
     }
     return settled(service, caller, lambda reader: bulk.page(service.record, reader, caller.tenant, fields))
+
+
+def snapshot(service: Service, told: str | None) -> int:
+    """Which rows are of the runs that are asked for: those before this one."""
+    if told is None:
+        return service.record.store.next_id()
+    return row_id(told, otherwise="`snapshot` is not that of a first page: ask for the first page again")
 
 
 def why(service: Service, caller: Caller, request: requests.Why) -> dict[str, Any]:

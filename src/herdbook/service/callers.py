@@ -30,6 +30,7 @@ class Caller:
     key: str | None = None  # the lookup id of the access key; None: the server's own key, or whoever is at the machine
     verbs: frozenset[str] | None = None  # only these of what the scopes allow
     allowance: Allowance = UNLIMITED
+    payer: str | None = None  # the lookup id of the key whose allowance this spends, where it is not its own
 
     stamp: Stamp = field(init=False, compare=False)  # what the record keeps of it; made once, since every call needs it
 

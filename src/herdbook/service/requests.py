@@ -19,7 +19,6 @@ Tokens = Annotated[int, Meta(ge=limits.BRIEFING_TOKENS_MIN, le=limits.BRIEFING_T
 Lease = Annotated[int, Meta(ge=1, le=limits.BOX_LEASE_SECONDS_MAX)]
 Budget = Annotated[int, Meta(ge=1, le=limits.JOB_BUDGET_SECONDS_MAX)]
 Window = Annotated[int, Meta(ge=1, le=limits.JOB_WINDOW_SECONDS_MAX)]
-RowId = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$")]  # larger than what JavaScript counts to, so a text
 ExitCode = Annotated[int, Meta(ge=-255, le=255)]
 
 
@@ -206,7 +205,7 @@ class Runs(Request):
     entity: str | None = None  # this path and what is below it
     after: str | None = None  # the `next` of the page before
     limit: Page = limits.LIST_PAGE_DEFAULT
-    snapshot: RowId | None = None  # of the first page: what comes to the record later is left out
+    snapshot: str | None = None  # of the first page: what comes to the record later is left out
     until: str | None = None  # of the first page, too
 
 

@@ -18,3 +18,16 @@ def changes(service: Service, caller: Caller, request: requests.Changes) -> dict
     if request.after == feed.LATEST:
         return {"changes": [], "next": str(feed.latest(service.record, caller.tenant))}
     return feed.since(service.record, caller.stamp, feed.place(request.after), under=under, limit=request.limit)
+
+
+def followed(service: Service, caller: Caller, request: requests.Changes, *, looked: int) -> tuple[list[dict[str, Any]], int]:
+    """The changes after a place for whoever has looked as far as `looked` and found none, and how far that is now.
+
+    Who follows asks many times a second: where nothing was committed that is all it costs, and nothing is looked through twice.
+    """
+    until = feed.latest(service.record, caller.tenant)
+    if until <= looked:
+        return [], looked
+    under = None if request.entity is None else text.entity_path(request.entity)
+    seen, after = service.seen_by(caller.reach).record, max(looked, feed.place(request.after))
+    return feed.since(seen, caller.stamp, after, under=under, limit=request.limit)["changes"], until

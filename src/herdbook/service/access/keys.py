@@ -17,7 +17,7 @@ from herdbook.record import access
 from herdbook.record.access import Granted
 from herdbook.record.store.protocol import SERVER, Transaction, Work
 from herdbook.service.access import passes, requests
-from herdbook.service.callers import DEFAULT_TENANT, Caller
+from herdbook.service.callers import DEFAULT_TENANT, UNLIMITED, Caller
 
 if TYPE_CHECKING:
     from herdbook.service.door import Service
@@ -37,7 +37,8 @@ BOX_SCOPES: Final = ROLES["box"]
 def admitted(service: Service, shown: str, *, channel: str = "rest") -> Caller:
     """Whoever shows this key, or this pass of a box. Raises Unauthorized."""
     if shown.startswith(box_token.PREFIX):
-        said = passes.honoured(service, shown)
+        said, giver = passes.honoured(service, shown)
+        by = None if giver is None else caller_of(said.tenant, giver[0], channel, *giver[1][16:18])
         return Caller(
             said.tenant,
             said.identity,
@@ -48,6 +49,9 @@ def admitted(service: Service, shown: str, *, channel: str = "rest") -> Caller:
             said.reach,
             said.connections,
             key=f"pass {said.box}",
+            verbs=None if by is None else by.verbs,
+            allowance=UNLIMITED if by is None else by.allowance,
+            payer=None if by is None else by.key,
         )
     tenant, granted, row = access.opened(service.record, shown, now=service.clock.now())
     return caller_of(tenant, granted, channel, *row[16:18])
@@ -80,7 +84,7 @@ def key_create(service: Service, caller: Caller, request: requests.CreateKey) ->
     """Check what is asked for, then write it and tell the key."""
     name = text.name(request.name, what="key's name")
     reach = caller.reach if request.reach is None else Reach.of(request.reach)
-    refuse_more(caller, request, reach)
+    verbs = caller.verbs if request.verbs is None else known_verbs(request.verbs)
     asked = Granted(
         id="",
         name=name,
@@ -88,14 +92,16 @@ def key_create(service: Service, caller: Caller, request: requests.CreateKey) ->
         identity=name if request.identity is None else text.name(request.identity, what="identity"),
         role=request.role,
         attest=int(request.attest),
-        verbs=None if request.verbs is None else json.dumps(known_verbs(request.verbs)),
+        verbs=None if verbs is None else json.dumps(sorted(verbs)),
         reach=reach.written,
-        connections=json.dumps(passes.handed_on(caller.connections, request.connections or [])),
+        connections=json.dumps(passes.checked(request.connections or [])),
         rate_minute=request.rate_minute,
         quota_day=request.quota_day,
         created_at=0,
         created_by=caller.identity,
     )
+    refuse_more(caller, asked)
+    refuse_unfit(request, reach)
 
     def work(tx: Transaction) -> dict[str, Any]:
         now = service.clock.now()
@@ -106,15 +112,22 @@ def key_create(service: Service, caller: Caller, request: requests.CreateKey) ->
     return work
 
 
-def refuse_more(caller: Caller, request: requests.CreateKey, reach: Reach) -> None:
-    """What a key may not hand on."""
-    if not caller.reach.includes(reach):
+def refuse_more(caller: Caller, asked: Granted) -> None:
+    """What a key may not hand on, neither in a new key nor in one that takes another's place."""
+    if not caller.reach.includes(asked.patterns):
         raise Forbidden("a key hands on no more than it reaches itself: name patterns within its own")
-    lacking = ROLES[request.role] - caller.scopes
-    if request.attest and ("attest" not in caller.scopes or request.role == "box"):
+    if asked.attest and ("attest" not in caller.scopes or asked.role == "box"):
         raise Forbidden("only a key that may attest hands that on, and never to a box")
-    if lacking or (request.role == "operator" and caller.tenant != DEFAULT_TENANT):
-        raise Forbidden(f"a key makes no {request.role} that may do more than it may itself")
+    if ROLES[asked.role] - caller.scopes or (asked.role == "operator" and caller.tenant != DEFAULT_TENANT):
+        raise Forbidden(f"a key makes no {asked.role} that may do more than it may itself")
+    verbs = None if asked.verbs is None else frozenset(json.loads(asked.verbs))
+    if caller.verbs is not None and (verbs is None or not verbs <= caller.verbs):
+        raise Forbidden("a key of some verbs hands on those and no more: name verbs of its own")
+    passes.handed_on(caller.connections, json.loads(asked.connections))
+
+
+def refuse_unfit(request: requests.CreateKey, reach: Reach) -> None:
+    """What no key of this role is."""
     if request.role in ("admin", "operator") and not reach.everything:
         raise InvalidRequest(f"an {request.role} key reaches every path of its tenant: leave the reach out")
     if request.role == "box" and (request.seconds is None or request.seconds > limits.BOX_KEY_SECONDS_MAX):
@@ -168,6 +181,7 @@ def key_rotate(service: Service, caller: Caller, request: requests.RotateKey) ->
         keys = access.named(service.record, tx, caller.tenant, name)
         access.living(service.record, tx, caller.tenant, name, now=now)
         newest, ends_at = keys[-1]
+        refuse_more(caller, newest)  # whoever rotates a key is told the new one
         until = now + request.grace_seconds * 1_000_000
         for granted, end in keys:
             if end is None or end > until:

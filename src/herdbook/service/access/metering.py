@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from herdbook.service.door import Service
 
 SECONDS: Final = {"minute": 60, "day": 86_400}
-PARTS: Final = 60  # of a whole bucket, taken at once
 KEPT_SECONDS: Final = 5
 
 
@@ -89,7 +88,7 @@ class Meter:
 def buckets_of(caller: Caller, *, tells: bool) -> list[Bucket]:
     of_key, of_tenant = caller.allowance
     found = []
-    for subject, (rate, quota) in ((caller.key or "", of_key), ("", of_tenant)):
+    for subject, (rate, quota) in ((caller.payer or caller.key or "", of_key), ("", of_tenant)):
         if rate is not None:
             found.append(Bucket(caller.tenant, subject, "minute", rate))
         if quota is not None and tells:
@@ -108,6 +107,6 @@ def part_of(tx: Transaction, bucket: Bucket, now: int) -> int:
         whose = "this key" if bucket.subject else "this tenant"
         what = "requests a minute" if bucket.per == "minute" else "changes a day"
         raise TooManyRequests(f"{whose} may ask for {bucket.size} {what}: wait {wait} s, or have it raised", retry_after=wait)
-    part = max(1, min(int(remaining), bucket.size // PARTS))
+    part = max(1, min(int(remaining), bucket.size // SECONDS[bucket.per]))  # a second's worth: what is not spent is forfeited
     tx.run("set_allowance", where | {"remaining": remaining - part, "at": max(now, at)})
     return part

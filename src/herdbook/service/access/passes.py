@@ -1,6 +1,7 @@
 """Passes for boxes that are not told apart by a socket: the host makes one, whoever is shown it asks whether it still holds.
 
-A pass never reaches further than the key of the host that asked for it, nor lets a box use a connection that key may not.
+A pass never reaches further than the key of the host that asked for it, does no verb and uses no connection that key may not,
+spends what that key may spend, and ends with it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from herdbook.base import box_token, clock, limits, text
 from herdbook.base.box_token import BoxPass
 from herdbook.base.errors import Forbidden, NotFound, TooLarge, Unauthorized
 from herdbook.base.reach import ANY, Reach
-from herdbook.record import leases
-from herdbook.record.store.protocol import Reader, Transaction, Work
+from herdbook.record import access, leases
+from herdbook.record.access import Granted
+from herdbook.record.store.protocol import Reader, Row, Transaction, Work
 from herdbook.service.access import requests
 from herdbook.service.callers import Caller
 
@@ -33,7 +35,7 @@ def box_pass(service: Service, caller: Caller, request: requests.MakeBoxPass) ->
         if not leases.one(tx, caller.tenant, box, at=now)["live"]:
             raise NotFound(f"the box {box!r} does not live any more: look with `herdbook box ls`")
         until = now + request.seconds * 1_000_000
-        said = BoxPass(caller.tenant, box, caller.identity, reach.patterns, connections, now, until)
+        said = BoxPass(caller.tenant, box, caller.identity, reach.patterns, connections, now, until, caller.key)
         token = box_token.sign(service.record.pass_key(), said)
         return {"box": box, "token": token, **view(said)}
 
@@ -44,7 +46,7 @@ def box_check(service: Service, caller: Caller, request: requests.CheckBoxPass) 
     """What a pass says, while it holds and its box lives."""
     token = text.name(request.token, what="pass", chars_max=box_token.CHARS_MAX)
     try:
-        said = honoured(service, token)
+        said, _ = honoured(service, token)
     except Unauthorized as problem:
         return {"valid": False, "why": problem.message}
     if said.tenant != caller.tenant:
@@ -52,12 +54,12 @@ def box_check(service: Service, caller: Caller, request: requests.CheckBoxPass) 
     return {"valid": True, "why": None, "box": said.box, "identity": said.identity, **view(said)}
 
 
-def honoured(service: Service, token: str) -> BoxPass:
-    """A pass whose signature, time and box all hold now. Raises Unauthorized."""
+def honoured(service: Service, token: str) -> tuple[BoxPass, tuple[Granted, Row] | None]:
+    """A pass whose signature, time, box and key all hold now, and that key where it was made with one. Raises Unauthorized."""
     said = box_token.opened(service.record.pass_key(), token, now=service.clock.now())
     if not lives(service.record.store, said, at=service.clock.now()):
         raise Unauthorized("the box of this pass is gone, and its pass with it: ask a host for a new box")
-    return said
+    return said, None if said.key is None else access.by_id(service.record, said.tenant, said.key, now=service.clock.now())
 
 
 def lives(reader: Reader, said: BoxPass, *, at: int) -> bool:
@@ -69,12 +71,17 @@ def handed_on(held: tuple[str, ...], wanted: list[str] | None) -> tuple[str, ...
     """The connections that are wanted, all of which have to be held; without a word, all that are held."""
     if wanted is None:
         return held
-    if len(wanted) > limits.CONNECTIONS_MAX:
-        raise TooLarge(f"{len(wanted)} connections are over the limit of {limits.CONNECTIONS_MAX}")
-    names = tuple(sorted({text.name(each, what="connection") for each in wanted}))
+    names = checked(wanted)
     if ANY not in held and not set(names) <= set(held):
         raise Forbidden("a key hands on only the connections that it may use itself")
     return names
+
+
+def checked(names: list[str]) -> tuple[str, ...]:
+    """Names of connections, in order, each once."""
+    if len(names) > limits.CONNECTIONS_MAX:
+        raise TooLarge(f"{len(names)} connections are over the limit of {limits.CONNECTIONS_MAX}")
+    return tuple(sorted({text.name(each, what="connection") for each in names}))
 
 
 def view(said: BoxPass) -> dict[str, Any]:

@@ -53,7 +53,8 @@ def page_start(cursor: str) -> list[Any]:
         found = strict_json.loads(cursor)
     except HerdbookError:
         found = None
-    if not isinstance(found, list) or [type(part) for part in found] != [int, str, int] or max(found[0], found[2]) >= 2**63:
+    shaped = isinstance(found, list) and [type(part) for part in found] == [int, str, int]
+    if not isinstance(found, list) or not shaped or not all(0 <= number < 2**63 for number in found[::2]):
         raise InvalidRequest("`after` is not the `next` of a page: ask for the first page again")
     text.whole_characters(found[1], what="cursor")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from herdbook.base import text
-from herdbook.base.errors import InvalidRequest
+from herdbook.base.ids import row_id
 from herdbook.fastloop import features
 from herdbook.record import exposures as shown
 from herdbook.record import tuning as tunables
@@ -61,6 +61,4 @@ def page_start(cursor: str | None) -> int:
     """The outcome a page begins after, out of the `next` of the page before."""
     if cursor is None:
         return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidRequest("`after` is not the `next` of a page: ask for the first page again")
-    return int(cursor)
+    return row_id(cursor, otherwise="`after` is not the `next` of a page: ask for the first page again")

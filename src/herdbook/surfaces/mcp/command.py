@@ -71,6 +71,7 @@ async def serve(options: Any, door: Door, session: str | None, home: Path) -> No
     import anyio.to_thread
     from mcp.server.stdio import stdio_server
 
+    from herdbook.surfaces.mcp.runs import Asker
     from herdbook.surfaces.mcp.server import build
 
     own, folder = new_name("s"), os.getcwd()
@@ -82,7 +83,7 @@ async def serve(options: Any, door: Door, session: str | None, home: Path) -> No
         """Asked for each call: an agent may start its tools before the hook that begins its run."""
         return session or str(current_run.current(home, folder).get("session") or own)
 
-    server, runs = build(options, open_call=lambda context: (call, None), connected=connected)
+    server, runs = build(options, open_call=lambda context: Asker(call, None, None), connected=connected)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
     if own in runs.begun:

@@ -52,9 +52,10 @@ class McpOverHttp:
         needed()
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+        from herdbook.surfaces.mcp.runs import Asker
         from herdbook.surfaces.mcp.server import Context, Options, build
 
-        def open_call(context: Context) -> tuple[Any, frozenset[str]]:
+        def open_call(context: Context) -> Asker:
             assert context.request is not None, "over HTTP each call has its request"
             caller: Caller = context.request.scope[CALLER]
             may = frozenset(
@@ -62,7 +63,7 @@ class McpOverHttp:
                 for verb in VERBS.values()
                 if verb.scope in caller.scopes and (caller.verbs is None or verb.name in caller.verbs)
             )
-            return lambda verb, fields: self.perform(caller, verb, fields), may
+            return Asker(lambda verb, fields: self.perform(caller, verb, fields), may, caller.stamp)
 
         def connected(context: Context) -> str | None:
             assert context.request is not None, "over HTTP each call has its request"

@@ -23,13 +23,12 @@ from herdbook.surfaces.mcp import wording
 from herdbook.surfaces.mcp.forms import understood
 from herdbook.surfaces.mcp.prompts import INSTRUCTIONS, PROMPTS, prompt
 from herdbook.surfaces.mcp.refusals import refused, safe
-from herdbook.surfaces.mcp.runs import Call, Runs
+from herdbook.surfaces.mcp.runs import Asker, Runs
 from herdbook.surfaces.mcp.tools import Offered, offered
 
 Context = ServerRequestContext[Any, Any]
 Answer = dict[str, Any]
-# From a request to what answers verbs for its sender, with the verbs the sender may use where that is known.
-Open = Callable[[Context], tuple[Call, frozenset[str] | None]]
+Open = Callable[[Context], Asker]
 Connected = Callable[[Context], str | None]  # the name of its connection's run, where it has a connection
 ENTITY: Final = "herdbook://entity/"
 TRACE: Final = "herdbook://trace/"
@@ -62,7 +61,7 @@ class Tools:
 
     async def offer(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Those the caller may use, where that is known."""
-        _, may = self.open(context)
+        may = self.open(context).may
         allowed = [(name, each) for name, each in self.offers.items() if may is None or each.verb.name in may]
         return types.ListToolsResult(tools=[shown(name, each) for name, each in allowed])
 
@@ -89,11 +88,11 @@ class Tools:
         verb = offer.verb.name
         if verb == "write" and offer.tool.fixed:
             fields.setdefault("confidence", 0.8)
-        call, _ = self.open(context)
+        asker = self.open(context)
         connection = self.connected(context)
         if offer.tracked:
-            fields = await self.runs.joined(call, verb, fields, connection=connection, agent=self.agent(context))
-        answer = await call(verb, fields)
+            fields = await self.runs.joined(asker, verb, fields, connection=connection, agent=self.agent(context))
+        answer = await asker.call(verb, fields)
         if offer.tracked and connection is None and "session" not in arguments:
             notes.append(
                 f"no run was named, so this began one: send session={fields['session']!r} with the calls that belong to it"
@@ -143,7 +142,7 @@ class Pages:
 
     async def resources(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """The entity paths there are, a page at a time."""
-        call, _ = self.tools.open(context)
+        call = self.tools.open(context).call
         after = {"after": params.cursor} if params and params.cursor else {}
         answer = await guarded(call("list", {"limit": LISTED_MAX, **after}))
         found = [
@@ -166,17 +165,17 @@ class Pages:
         return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        call, _ = self.tools.open(context)
+        asker = self.tools.open(context)
         uri = str(params.uri)
         if uri.startswith(ENTITY):
-            runs, connection = self.tools.runs, self.tools.connected(context)
+            runs, connection, agent = self.tools.runs, self.tools.connected(context), self.tools.agent(context)
             fields: Answer = {"entity": unquote(uri.removeprefix(ENTITY))}
             if connection is not None:  # what is shown here is read, too
-                fields = await guarded(runs.joined(call, "brief", fields, connection=connection, agent=self.tools.agent(context)))
-            answer = await guarded(call("brief", fields))
+                fields = await guarded(runs.joined(asker, "brief", fields, connection=connection, agent=agent))
+            answer = await guarded(asker.call("brief", fields))
             return page(uri, "\n".join(wording.brief(answer)), "text/markdown")
         if uri.startswith(TRACE):
-            answer = await guarded(call("trace", {"ref": unquote(uri.removeprefix(TRACE))}))
+            answer = await guarded(asker.call("trace", {"ref": unquote(uri.removeprefix(TRACE))}))
             return page(uri, wording.pretty(answer), "application/json")
         raise MCPError(types.INVALID_PARAMS, f"there is no resource {safe(uri)[:200]!r}: they begin with {ENTITY} or {TRACE}")
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -73,7 +74,7 @@ class RestApp:
         self.asker = ThreadPoolExecutor(1, thread_name_prefix="herdbook-ask")
         self.patient = ThreadPoolExecutor(2, thread_name_prefix="herdbook-turn")
         self.asking = 0
-        self.streams = 0
+        self.streams: Counter[str | None] = Counter()
         pages: dict[str, Handler] = {
             "healthz": self.healthz,
             "readyz": self.readyz,
@@ -103,8 +104,14 @@ class RestApp:
         self.asker.shutdown()
         self.patient.shutdown()
 
-    async def metered(self, caller: Caller, *, tells: bool) -> None:
-        """Count a request against what its key and its tenant may ask for. Raises TooManyRequests."""
+    async def metered(self, caller: Caller, verb: Verb | None) -> None:
+        """Count a request against what its key and its tenant may ask for. Raises TooManyRequests.
+
+        Ending a key is not counted: one that leaked could spend all there is, and nobody could end it before the next day.
+        """
+        if verb is not None and verb.name == "key_revoke":
+            return
+        tells = verb is not None and verb.tells
         while empty := self.meter.spend(caller, tells=tells):
             parts = await self.writer.submit(self.meter.take(empty), size=0)
             self.meter.got(cast(dict[Bucket, int], parts))
@@ -118,7 +125,7 @@ class RestApp:
     async def perform(self, caller: Caller, verb: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Any verb, for another surface on this server: through the same writer and the same threads."""
         found = VERBS.get(verb)
-        await self.metered(caller, tells=found is not None and found.tells)
+        await self.metered(caller, found)
         if found is not None and found.tells:
             return await self.writer.submit(self.service.plan(caller, verb, fields), size=len(repr(fields)))
         pool = self.patient if verb in WAITS_ITS_TURN else self.asker
@@ -224,7 +231,7 @@ class VerbEndpoint(Endpoint):
     async def handle(self, call: Call) -> Answer:
         caller = await self.caller(call)
         verb = VERBS.get(call.scope["path_params"]["verb"])
-        await self.app.metered(caller, tells=verb is not None and verb.tells)
+        await self.app.metered(caller, verb)
         if verb is None:
             raise NotFound("there is no such verb: /openapi.json lists them")
         method = call.scope["method"]
@@ -274,7 +281,7 @@ class StreamEndpoint(Endpoint):
         admit = partial(door_of(call.scope).admit, call.headers)
         if call.scope["method"] != "GET":
             return wire.method_not_allowed("GET")
-        await self.app.metered(admit(), tells=False)
+        await self.app.metered(admit(), None)
         return await stream(self.app, call, admit)
 
 

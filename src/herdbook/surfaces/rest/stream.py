@@ -9,25 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from herdbook.base.errors import Busy
+from herdbook.record import changes as feed
+from herdbook.service.access.following import followed
 from herdbook.service.access.requests import Changes
 from herdbook.service.callers import Caller
-from herdbook.service.verbs import VERBS
 from herdbook.surfaces.rest import wire
 from herdbook.surfaces.rest.wire import Answer, Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from herdbook.service.door import Service
     from herdbook.surfaces.rest.app import RestApp
 
 WAIT_SECONDS: Final = 10.0  # less than a stop may take
 ASK_SECONDS: Final = 0.1
 STREAMS_MAX: Final = 256
+STREAMS_OF_A_KEY_MAX: Final = 32
 COME_BACK: Final = "retry: 50\n\n"
 CHANGES: Final = "changes"
 
@@ -37,29 +44,48 @@ async def stream(app: RestApp, call: Call, admit: Callable[[], Caller]) -> Answe
     fields: dict[str, Any] = wire.query_fields(call.scope["query_string"])
     resumed = call.headers.get(b"last-event-id", b"").decode("latin-1")
     fields["after"] = resumed or fields.get("after", "latest")
-    page = await app.in_thread(
-        app.asker, lambda: app.service.perform(admit(), CHANGES, fields, lax=True, request_id=call.request_id)
-    )
-    if app.streams >= STREAMS_MAX:
-        raise Busy(f"{STREAMS_MAX} streams wait already: come back in a moment")
-    app.streams += 1
-    try:
-        if fields["after"] != "latest":
-            page = await waited(app, page, msgspec.convert(fields, Changes, strict=False), admit)
-    finally:
-        app.streams -= 1
+    with waiting(app.streams, admit()):
+        page, looked = await app.in_thread(app.asker, lambda: begun(app.service, admit(), fields, call.request_id))
+        if fields["after"] != "latest" and not page["changes"]:
+            page |= await waited(app, looked, msgspec.convert(fields, Changes, strict=False), admit)
     return Answer(200, events(page), b"text/event-stream")
 
 
-async def waited(app: RestApp, page: dict[str, Any], request: Changes, admit: Callable[[], Caller]) -> dict[str, Any]:
+def begun(service: Service, caller: Caller, fields: dict[str, Any], request_id: str) -> tuple[dict[str, Any], int]:
+    """What there is already, and how far that was looked for."""
+    looked = feed.latest(service.record, caller.tenant)
+    return service.perform(caller, CHANGES, fields, lax=True, request_id=request_id), looked
+
+
+@contextmanager
+def waiting(streams: Counter[str | None], caller: Caller) -> Iterator[None]:
+    """One more that waits. Raises Busy where there are too many, of all keys or of this one: the others keep their room."""
+    who = caller.payer or caller.key
+    if streams.total() >= STREAMS_MAX:
+        raise Busy(f"{STREAMS_MAX} streams wait already: come back in a moment")
+    if who is not None and streams[who] >= STREAMS_OF_A_KEY_MAX:
+        raise Busy(f"{STREAMS_OF_A_KEY_MAX} streams of this key wait already: follow in fewer places, or with a key for each")
+    streams[who] += 1
+    try:
+        yield
+    finally:
+        streams[who] -= 1
+        if not streams[who]:
+            del streams[who]
+
+
+async def waited(app: RestApp, looked: int, request: Changes, admit: Callable[[], Caller]) -> dict[str, Any]:
+    """What has changed, once there is something; nothing where that took too long, and then the place stays."""
     loop = asyncio.get_running_loop()
     until = loop.time() + WAIT_SECONDS
-    while not page["changes"] and loop.time() < until and not app.writer.closing:
+    while loop.time() < until and not app.writer.closing:
         await asyncio.sleep(ASK_SECONDS)
         caller = admit()
         app.service.allowed(caller, CHANGES)
-        page = await app.in_thread(app.asker, lambda: dict(app.service.acted(caller, VERBS[CHANGES], request)))  # noqa: B023
-    return page
+        found, looked = await app.in_thread(app.asker, partial(followed, app.service, caller, request, looked=looked))
+        if found:
+            return {"changes": found}
+    return {}
 
 
 def events(page: dict[str, Any]) -> bytes:
