@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,15 @@ def test_the_section_keeps_its_budget_and_its_markers() -> None:
     assert [] == [line for line in hostile.splitlines()[4:] if not line.startswith("- ")]
     once = agents_md.replaced("# a\n", hostile)
     assert once == agents_md.replaced(once, hostile)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["[", "[](", "<!-- ", "<!-- herdbook: begin -->", "a-", "a.", "# a" + " " * 99, "indent ", "* ", "*a", "_ ", "1 ", "x "],
+)
+def test_a_file_made_to_cost_is_read_like_any(part: str) -> None:
+    """The notes of a repository that somebody cloned would keep the import busy for hours."""
+    started = time.perf_counter()
+    for fact in markdown(part * (200_000 // len(part))):
+        assert fact.belongs_in_repository is None
+    assert time.perf_counter() - started < 5, "the square of the file's length"

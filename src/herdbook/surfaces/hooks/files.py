@@ -23,7 +23,7 @@ from herdbook.base.errors import HerdbookError, InvalidRequest
 
 OURS: Final = "herdbook"  # what is called so in another program's file is ours
 BEGIN, END = "# herdbook: begin", "# herdbook: end"
-BLOCK: Final = re.compile(rf"\n*{BEGIN}\n.*?{END}\n?", re.DOTALL)
+BLOCK: Final = re.compile(rf"(?<!\n)\n*{BEGIN}\n.*?{END}\n?", re.DOTALL)
 INDENT: Final = re.compile(r"^\{\r?\n([ \t]+)\S")
 
 Change = Callable[[str], str]  # a file's text -> its text with what is ours in it; idempotent

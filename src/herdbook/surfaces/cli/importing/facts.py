@@ -16,18 +16,19 @@ from herdbook.base import limits, strict_json
 from herdbook.base.errors import InvalidRequest
 
 KEY_WORDS: Final = 6
-HEADING: Final = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+# A file of somebody else's repository may be made to cost: nothing here takes the square of a long line or a long file.
+HEADING: Final = re.compile(r"(#{1,6})\s+(.*)$")
 BULLET: Final = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
-OURS: Final = re.compile(r"<!-- herdbook: begin -->.*?<!-- herdbook: end -->", re.DOTALL)
-COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+BLANK: Final = (("<!-- herdbook: begin -->", "<!-- herdbook: end -->"), ("<!--", "-->"))
 FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 PIN: Final = re.compile(
-    r"(?i)\b[\w.-]+\s*(?:==|~=|>=|\^)\s*v?\d+(?:\.\d+)*|\b(?:pin(?:ned)?|lock(?:ed)?) (?:to|at) v?\d|"
-    r"\b(?:requires?|use|needs?) (?:python|node(?:\.js)?|go|ruby|java|rust)\s*v?\d+(?:\.\d+)*"
+    r"(?i)\b[\w.-]{1,64}\s{0,8}(?:==|~=|>=|\^)\s*v?\d+(?:\.\d+)*|\b(?:pin(?:ned)?|lock(?:ed)?) (?:to|at) v?\d|"
+    r"\b(?:requires?|use|needs?) (?:python|node(?:\.js)?|go|ruby|java|rust)\s{0,8}v?\d+(?:\.\d+)*"
 )
 LINT: Final = re.compile(
     r"(?i)\b(?:eslint|prettier|ruff|flake8|pylint|black|isort|rubocop|gofmt|clippy|stylelint|editorconfig)\b|\bline length\b|"
-    r"\bindent(?:ation)?\b.*\b(?:spaces?|tabs?)\b|\b(?:tabs|spaces) (?:not|over|instead)|"
+    r"\bindent(?:ation)?\b.{0,80}\b(?:spaces?|tabs?)\b|\b(?:tabs|spaces) (?:not|over|instead)|"
     r"\b(?:single|double) quotes\b|\btrailing commas?\b|\b(?:snake_case|camelCase|PascalCase)\b"
 )
 KINDS: Final = frozenset({"fact", "belief", "experience"})
@@ -63,7 +64,7 @@ def markdown(text: str) -> Iterator[Fact]:
         heading = HEADING.match(block)
         if heading:
             depth = len(heading[1])
-            under = [*(each for each in under if each[0] < depth), (depth, plain(heading[2]))]
+            under = [*(each for each in under if each[0] < depth), (depth, plain(heading[2].rstrip().rstrip("#")))]
             continue
         said = plain(block)
         if len(said.split()) >= 2:
@@ -74,8 +75,12 @@ def markdown(text: str) -> Iterator[Fact]:
 
 def blanked(text: str) -> str:
     """Without comments and what we wrote, each line staying where it is."""
-    for pattern in (OURS, COMMENT):
-        text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for begin, end in BLANK:
+        kept, at = [], 0
+        while (start := text.find(begin, at)) >= 0 and (stop := text.find(end, start + len(begin))) >= 0:
+            kept += [text[at:start], "\n" * text.count("\n", start, stop)]
+            at = stop + len(end)
+        text = "".join([*kept, text[at:]])
     return text
 
 
@@ -103,7 +108,7 @@ def blocks(text: str) -> Iterator[tuple[int, str]]:
 
 def plain(text: str) -> str:
     """Prose without its emphasis and links."""
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = LINK.sub(r"\1", text)
     return " ".join(re.sub(r"(\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))", "", text).split())
 
 
