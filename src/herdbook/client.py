@@ -78,7 +78,7 @@ def split_url(url: str) -> tuple[str, Any, str]:
         return "unix", unix[1], (unix[2] or "").rstrip("/")
     if http := re.fullmatch(r"(https?)://(?:\[([\da-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?(/[!\"$->@-~]*)?", url):
         return http[1], (http[2] or http[3], int(http[4] or (443 if http[1] == "https" else 80))), (http[5] or "").rstrip("/")
-    raise HerdbookError("invalid_request", f"{url!r} is no address: use http(s)://host[:port][/prefix] or unix:/path[:/prefix]")
+    raise HerdbookError("invalid_request", f"{url[url.rfind('@') + 1 :]!r} is no address: http(s)://host:port/prefix, unix:/path")
 
 def receive(sock: socket.socket, until: float) -> tuple[int, dict[str, str], bytes, bool]:
     """One HTTP/1.1 answer: (status, headers, body, whether the connection stays good). http.client doubles the start-up time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 
 import pytest
 from detect_secrets.core.secrets_collection import SecretsCollection
@@ -108,3 +109,21 @@ def test_output_becomes_prose() -> None:
     """The record would refuse the end of a log for its colours and its broken bytes."""
     assert "red ok\nnext\n� �" == plain(b"\x1b[31mred\x1b[0m \x1b]0;title\x07ok\r\nnext\n\xff \x00\xed\xa0\x80"[:-3] + b"\xfe")
     assert "?" == plain("\ud800")
+
+
+@pytest.mark.parametrize(
+    "part", ["a-", "a.", "--", "tokena", "token-", "--token ", "--token", "eyJ-", "-----BEGIN ", "://", "a:b@", "\x1b[", "a="]
+)
+def test_output_made_to_cost_is_read_like_any(part: str) -> None:
+    """A program that prints 100 kB of dashes would keep `herdbook run` and every hook busy for hours after it has ended."""
+    started = time.perf_counter()
+    redacted(plain(part * (100_000 // len(part))))
+    assert time.perf_counter() - started < 5, "the square of the text's length"
+
+
+def test_a_secret_is_found_wherever_its_name_stands() -> None:
+    """What is looked at only where a name begins would be missed behind another name."""
+    for text in ("a=token=abcdef", "a,token=abcdef", "http://x?token=abcdef", '{"db.password":"abcdef"}', "x --no-token abcdef"):
+        assert "abcdef" not in redacted(text).text
+    for text in ("max_tokens: 4096", "--tokens 5000"):
+        assert text == redacted(text).text

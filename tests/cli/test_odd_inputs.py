@@ -177,3 +177,29 @@ def test_a_newer_schema_is_refused_and_left_alone(herdbook, tmp_path) -> None:
 def test_an_empty_standard_input_is_said(herdbook) -> None:
     """A script without input would store nothing as something."""
     assert "invalid_request" == refused(herdbook("write", "acme/ci", "k", "-", "--json", "--no-session"))
+
+
+def test_a_place_that_cannot_be_used_is_said(herdbook, tmp_path) -> None:
+    """A folder that is a file would look like a bug of ours, to be reported."""
+    file, deep = tmp_path / "file", tmp_path / "deep.json"
+    file.write_text("kept")
+    deep.write_text("[" * 100_000)
+    for words in (
+        ("watch", "init", str(file)),
+        ("export", "training", str(file / "below")),
+        ("export", "training", "x" * 300),
+        ("fanout", "acme", "--variants", str(deep), "--", "true"),
+        ("fanout", "acme", "--vary", b"A=\xff", "--", "true"),
+    ):
+        told = herdbook(*words)
+        assert (2, "") == (told.code, told.out), told.err
+        assert "should not have happened" not in told.err
+    assert "kept" == file.read_text()
+
+
+def test_a_password_in_an_address_is_not_repeated(herdbook) -> None:
+    """It would be in the log of whatever ran the command."""
+    told = herdbook("status", "--url", "https://ann:hunter22@127.0.0.1:1")
+    assert 1 == told.code
+    assert "127.0.0.1:1" in told.err
+    assert "hunter22" not in told.err

@@ -16,9 +16,10 @@ NAMED: Final = re.compile(
     r"(?i)secret|passw|passphrase|token|credential|api_?key|private_?key|access_?key|auth|dsn|connection_?string|cookie|signature"
     r"|(?:^|_)(?:key|pass|pwd|pat|sas)(?:_|$)"
 )
+# What a credential is assigned to, looked at only where a name begins, and once: whoever writes the text may want it to cost.
 ASSIGNED: Final = (
-    r"(?:[\w.-]*(?:secret|passw(?:or)?d|passphrase|pwd|token(?!s\b)|credential|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key)"
-    r"[\w.-]*)"
+    r"(?<![\w.-])(?=[\w.-]*?"
+    r"(?:secret|passw(?:or)?d|passphrase|pwd|token(?!s\b)|credential|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key))"
 )
 SHAPES: Final = tuple(
     re.compile(shape)
@@ -29,13 +30,13 @@ SHAPES: Final = tuple(
         r"\bxox[a-z]-[\w-]{10,}|\bhttps://hooks\.slack\.com/\S+",
         r"\b(?:sk|pk|rk)[-_](?:live|test|ant|proj|or)[-_][\w-]{8,}|\bsk-[A-Za-z0-9]{16,}",
         r"\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[\w-]{50,}|\bSG\.[\w-]{16,}\.[\w-]{16,}",
-        r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?",
+        r"\beyJ[\w-]{8,1024}\.[\w-]{4,}(?:\.[\w-]*)?",
         r"(?i)(?<=\bauthorization: )[^\r\n]+|(?<=\bbearer )[\w.~+/=-]{8,}|(?<=\bbasic )[\w+/=-]{8,}",
         r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)",
     )
 )
-ASSIGNMENT: Final = re.compile(rf"(?i)(\b{ASSIGNED}[\"']?\s{{0,3}}(?:=>|:=|[=:])\s{{0,3}}[\"']?)([^\s\"',;]{{4,}})")
-OPTION: Final = re.compile(rf"(?i)(--?{ASSIGNED}\s+)([^\s\"',;-][^\s\"',;]{{3,}})")
+ASSIGNMENT: Final = re.compile(rf"(?i)({ASSIGNED}[\w.-]++[\"']?\s{{0,3}}(?:=>|:=|[=:])\s{{0,3}}[\"']?)([^\s\"',;]{{4,}})")
+OPTION: Final = re.compile(rf"(?i)({ASSIGNED}-[\w.-]++\s+)([^\s\"',;-][^\s\"',;]{{3,}})")
 ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 

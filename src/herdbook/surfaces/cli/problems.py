@@ -5,6 +5,8 @@ The exit code says whose turn it is: the caller's, to ask differently; nobody's,
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from typing import Any, Final
 
@@ -35,6 +37,13 @@ EXIT_CODES: Final = {
 }
 
 
+# Of a path that somebody named: not there, not theirs, or of the wrong kind. Nothing is wrong with the program.
+UNFIT: Final = frozenset(
+    {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ENAMETOOLONG}
+    | {errno.ELOOP, errno.EROFS, errno.ENXIO, errno.EINVAL}
+)
+
+
 class Usage(InvalidRequest):
     """The command was not understood: see its --help."""
 
@@ -48,6 +57,8 @@ def refusal(problem: BaseException) -> HerdbookError | None:
     client = sys.modules.get("herdbook.client")  # not imported for this: an error of a module not loaded cannot have been raised
     if client is not None and isinstance(problem, client.HerdbookError):
         return Told(problem)
+    if isinstance(problem, OSError) and problem.filename is not None and problem.errno in UNFIT:
+        return Usage(f"{os.fsdecode(problem.filename)!r} cannot be used ({problem.strerror}): name a file or folder that can")
     return None
 
 

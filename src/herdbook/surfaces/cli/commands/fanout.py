@@ -194,13 +194,13 @@ def variants_of(args: argparse.Namespace) -> list[Variant]:
     else:
         try:
             found = [Variant(json.loads(text)) for text in args.variants.read_text(encoding="utf-8").splitlines() if text.strip()]
-        except (OSError, ValueError) as problem:
+        except (OSError, ValueError, RecursionError) as problem:
             raise Usage(f"{args.variants} holds no JSON object a line: {problem}") from problem
     if not 0 < len(found) <= VARIANTS_MAX:
         raise Usage(f"a fan-out has 1 to {VARIANTS_MAX} variants")
     for variant in found:
         if not isinstance(variant.env, dict) or not all(
-            isinstance(text, str) and name and "=" not in name for name, text in variant.env.items()
+            isinstance(text, str) and name and "=" not in name and is_plain(name + text) for name, text in variant.env.items()
         ):
             raise Usage("a variant is a JSON object of variables with texts as values")
     return found
@@ -217,6 +217,11 @@ def choices_of(vary: Sequence[str]) -> list[list[tuple[str, str]]]:
             raise Usage(f"--vary names {name} twice: write {name}={values[name]},{texts}")
         values[name] = texts
     return [[(name, text) for text in texts.split(",")] for name, texts in values.items()]
+
+
+def is_plain(text: str) -> bool:
+    """Whether a program can be given this: no NUL, and nothing that is no character."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 
 def files_of(directory: Path | None) -> dict[str, bytes]:
