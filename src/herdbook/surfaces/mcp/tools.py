@@ -134,9 +134,6 @@ FIELDS: Final = {
     "attested": "only runs that somebody outside the box vouches for",
     "old": "the earlier version",
     "new": "the later version",
-    "method": "this one instead of the better of both",
-    "weight": "its part of the score, from 0 to 1; by default the best of a few",
-    "promote": "also set it, where it may act",
 }
 
 # What agents that know a similar tool call these fields. Taken where the verb has no field of that name, and said.
