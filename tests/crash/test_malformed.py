@@ -22,7 +22,7 @@ from herdbook.service.verbs import VERBS
 from herdbook.surfaces.rest import examples
 from tests.crash import invariants
 from tests.crash.running import figures, seeded
-from tests.rest.serving import Server, serving
+from tests.rest.serving import NEED_A_FIT, Server, serving
 
 CALLER = local_caller("tester")
 TOGETHER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
@@ -57,8 +57,9 @@ NOWHERE_JSON = (
 
 TYPED = frozenset({"invalid_request", "invalid_text", "invalid_value", "too_large", "unknown_outcome_type", "request_conflict"})
 ID_OF = {"commit_outcome": ("ref",), **dict.fromkeys(("write", "record_action", "record_context", "attempt"), ("request_id",))}
-FITTED = {"promote", "rollback"}  # they need what a fit over many runs leaves: their own tests make that
-PLACES = [(verb, name) for verb in sorted({*VERBS} - FITTED) for name in (*VERBS[verb].request.__struct_fields__, "tenant", "")]
+PLACES = [
+    (verb, name) for verb in sorted({*VERBS} - NEED_A_FIT) for name in (*VERBS[verb].request.__struct_fields__, "tenant", "")
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     service = Service(Record.open(home / "record.db", key_file=home / "seal.key"), SystemClock())
     with serving(service) as server:
         for verb, fields in examples.REQUESTS.items():
-            if verb not in FITTED:
+            if verb not in NEED_A_FIT:
                 service.perform(CALLER, verb, fields)
         service.perform(CALLER, "search", {"query": "bring the text index up to date"})
         yield server

@@ -16,7 +16,7 @@ from herdbook.service.door import Service
 from herdbook.service.verbs import VERBS
 from herdbook.surfaces.rest import examples
 from herdbook.surfaces.rest.auth import KEYLESS
-from tests.rest.serving import ENTRY, KEY, Server, serving
+from tests.rest.serving import ENTRY, KEY, NEED_A_FIT, Server, serving
 
 ASKS = sorted(name for name, verb in VERBS.items() if not verb.tells)
 TELLS = sorted(name for name, verb in VERBS.items() if verb.tells)
@@ -32,6 +32,9 @@ def test_the_whole_story(service: Service) -> None:
     with serving(service, key=KEY) as server:
         for verb, fields in examples.REQUESTS.items():
             answer = server.post(verb, fields)
+            if verb in NEED_A_FIT:
+                assert 400 <= answer.status < 500, (verb, answer)
+                continue
             assert answer.status == 200, (verb, answer)
             msgspec.convert(answer.json, VERBS[verb].answer)
 

@@ -49,7 +49,7 @@ def token(key: Any = KEY, **changed: Any) -> str:
         "email": ACCOUNT,
         "email_verified": True,
         "iat": now,
-        "exp": now + 300,
+        "exp": now + 3600,  # as long as Google's, and longer than a slow run of all tests
     }
     return jwt.encode({name: value for name, value in {**claims, **changed}.items() if value is not None}, key, algorithm="RS256")
 
