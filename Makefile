@@ -28,7 +28,7 @@ help: ## show this
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
-	@echo "  A first run sets up $(VENV) (about half a minute); later runs start at once. Needs Python 3.11 or newer and make."
+	@echo "  A first run sets up $(VENV) (half a minute for the demo, a minute or two for the tests); later runs start at once. Needs Python 3.11 or newer and make."
 	@echo "  Another Python:  make PYTHON=python3.12 test      Fewer tests:  make test ARGS='-k trust -x'"
 
 demo: $(VENV)/.run ## two boxes and one record, end to end, in under a minute
