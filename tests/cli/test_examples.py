@@ -16,6 +16,8 @@ pytestmark = pytest.mark.slow
 
 # Examples that are shown and not run here, each with the reason.
 NOT_RUN = {
+    "backup": "it copies to a folder that is there already; docs/how-to/back-up.md is run as it stands",
+    "restore": "it puts back what backup has copied; docs/how-to/back-up.md is run as it stands",
     "db": "it needs a PostgreSQL server; tests/postgres runs it",
     "embed": "it needs an embedder, and the tests run without one; tests/embedding runs it",
     "fanout": "it needs a folder of files and variants; tests/boxes and tests/cli run it",

@@ -181,12 +181,14 @@ ASKS = {
     "why": "acme/ci tz", "trace": "r", "status": "", "box": "ls", "action": "t --session s", "attempt": "success --session s",
     "outcome": "success --session s", "attest": "r --exit-code 0", "revise": "r failure --why w",
     "tune": "acme/ci", "embed": "", "prove": "acme/ci",
-    "retrain": "acme/ci", "ranker": "ls", "calibrate": "acme/ci", "export": "check", "audit": "", "note": "acme/ci tz text",
+    "retrain": "acme/ci", "ranker": "ls", "calibrate": "acme/ci", "export": "check", "audit": "",
+    "note": "acme/ci tz text",
 }  # fmt: skip
 
 
-# doctor looks, db is PostgreSQL's, connections and agents' own files are kept elsewhere, and a hook never fails its agent.
-WITHOUT_A_RECORD = {"doctor", "db", "gateway", "connect", "hook"}
+# doctor looks, db is PostgreSQL's, connections and agents' own files are kept elsewhere, a hook never fails its agent; there is
+# nothing to back up where there is no record, and restore makes one.
+WITHOUT_A_RECORD = {"doctor", "db", "gateway", "connect", "hook", "backup", "restore"}
 
 
 def test_every_command_is_tried_on_a_missing_record() -> None:

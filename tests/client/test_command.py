@@ -229,11 +229,22 @@ def test_a_closed_pipe_is_quiet(peer: Peer, tmp_path: Path) -> None:
     assert (141, b"") == (answer.returncode, answer.stderr)
 
 
+def default_interrupt() -> None:
+    """What is started in the background of a shell ignores interrupts, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_is_quiet(peer: Peer, tmp_path: Path) -> None:
     """Ctrl-C would end in a traceback."""
     peer.plan = ["hang"]
     env = settings(peer, tmp_path, {})
-    process = subprocess.Popen([sys.executable, FILE, "read", "a", "k"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, FILE, "read", "a", "k"],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=default_interrupt,  # noqa: PLW1509 - it sets one signal and starts no thread
+    )
     while not peer.calls:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
