@@ -37,11 +37,11 @@ demo: $(VENV)/.run ## two boxes and one record, end to end, in under a minute
 demo-watch: $(VENV)/.dev ## the on-call stories: a toy service, its deploys, and what the record makes of them
 	@$(BIN)/python -m examples.watch_demo $(ARGS)
 
-test: $(VENV)/.dev lint ## lint, types and the tests that continuous integration runs (< 10 minutes)
+test: $(VENV)/.dev lint ## lint, types and the tests that continuous integration runs (a quarter of an hour)
 	@echo "== tests: all but the long ones (make full runs those)"
 	@$(PYTEST) -m "not long" $(ARGS)
 
-check: $(VENV)/.dev lint ## before every commit: lint, types and the fast tests (< 90 seconds)
+check: $(VENV)/.dev lint ## before every commit: lint, types and the fast tests (about five minutes)
 	@echo "== tests: the fast ones"
 	@$(PYTEST) -m "not slow and not long and not isolation" -q $(ARGS)
 

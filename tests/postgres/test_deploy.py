@@ -57,7 +57,7 @@ def test_the_image_is_built_and_answers(tmp_path: Path) -> None:
     """Nobody would have tried it before whoever needs it. Where no engine runs, the checks above are what there is."""
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "info"], capture_output=True, check=False).returncode != 0:
-        return
+        pytest.skip("cannot run here: no Docker engine answers, so the image was not built")
     build = [docker, "build", "-q", "-f", "deploy/Dockerfile", "-t", "herdbook-test", "."]
     subprocess.run(build, cwd=tree.ROOT, check=True, timeout=800)
     told = subprocess.run(
