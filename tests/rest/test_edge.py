@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from herdbook.base.http_edge import EdgeLimits
 from herdbook.service.door import Service
-from tests.rest.serving import ENTRY, KEY, Server, serving
+from tests.rest.serving import ENTRY, KEY, PATIENCE_SECONDS, Server, serving
 
 QUICK = EdgeLimits(header_seconds=0.3, body_seconds=0.3, linger_seconds=0.3, idle_seconds=1, stop_seconds=5)
 MEBIBYTE = 1024 * 1024
@@ -143,6 +143,16 @@ def test_the_refusal_reaches_a_client_that_sends_everything_first(server: Server
     """The connection would be reset before the client could read why."""
     answer = server.ask("POST", "/v1/write", b" " * (MEBIBYTE + MEBIBYTE // 4))
     assert (413, "too_large") == (answer.status, answer.code)
+
+
+def test_a_client_that_sends_on_after_the_refusal_is_let_finish(server: Server) -> None:
+    """A client that was still sending would see a broken pipe instead of the reason."""
+    with server.connect() as wire:
+        wire.send(head(length=MEBIBYTE + MEBIBYTE // 4))
+        assert wire.answered(within_seconds=PATIENCE_SECONDS)
+        for _ in range(20):
+            assert wire.send(b" " * (MEBIBYTE // 16))
+        assert wire.next().code == "too_large"
 
 
 def test_a_body_at_the_limit_is_read(server: Server) -> None:

@@ -30,7 +30,7 @@ from herdbook.base.errors import Busy, HerdbookError, InvalidRequest, TooLarge, 
 from herdbook.base.ids import new_name
 
 LOG = logging.getLogger("herdbook.edge")
-LINGER_BYTES_MAX: Final = limits.REQUEST_BYTES_MAX // 2  # read and thrown away after a refusal, so that its answer arrives
+LINGER_BYTES_MAX: Final = 2 * limits.REQUEST_BYTES_MAX  # read and thrown away after a refusal, so that its answer arrives
 BACKLOG: Final = 1_024
 
 
