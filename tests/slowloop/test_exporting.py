@@ -32,7 +32,7 @@ def test_an_answer_stays_small_and_more_runs_than_are_read_are_said(fleet: Fleet
     monkeypatch.setattr(limits, "LEARNT_RUNS_MAX", 2)
     answer = fleet.desk.do("export_training_data")
     assert (1, 3) == (len(answer["rows"]), answer["rows_left_out"])
-    assert (2, True) == (answer["runs"], answer["older_runs_left_out"])
+    assert (2, True) == (answer["runs"], answer["more_runs_left_out"])
 
 
 def test_secrets_are_blotted_out_and_counted(fleet: Fleet) -> None:

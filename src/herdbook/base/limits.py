@@ -46,6 +46,9 @@ JOB_WINDOW_SECONDS_MAX: Final = 366 * 24 * 3600
 JOB_ATTEMPTS_MAX: Final = 5  # after so many workers that died over it, a job is given up
 BOX_PASS_SECONDS_MAX: Final = 15 * 60
 
+MCP_CONNECTIONS_MAX: Final = 100  # that one key has open at a server at once
+MCP_IDLE_SECONDS_MAX: Final = 30 * 60  # without a request, until a connection is let go and its run ended
+
 LEARNT_RUNS_MAX: Final = 20_000  # the newest so many runs are looked at
 EXPORTED_ROWS_MAX: Final = 100  # rows of a training set in one answer
 EXPORTED_ANSWER_BYTES_MAX: Final = 256 * 1024

@@ -64,7 +64,7 @@ class TrainingRows(TypedDict):
     entity: str | None
     rows: list[dict[str, Any]]
     rows_left_out: int  # that the whole set has beyond these
-    older_runs_left_out: bool  # whether there were more runs than are looked at
+    more_runs_left_out: bool  # whether there were more runs than are looked at
     runs: int
     used_runs: int
     scrubbed: dict[str, int]  # secrets and personal data that were blotted out, by kind

@@ -42,7 +42,7 @@ def export_training_data(service: Service, caller: Caller, request: requests.Exp
         "entity": choices.entity,
         "rows": rows,
         "rows_left_out": exported.rows - len(rows),
-        "older_runs_left_out": pages.cut,
+        "more_runs_left_out": pages.cut,
         **told,
     }
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from herdbook.base.whole_file import write_whole
 from herdbook.fastloop.lines import span, word
 from herdbook.fastloop.tokens import estimate_tokens
 from herdbook.surfaces.cli.problems import Usage
@@ -53,11 +54,15 @@ def replaced(text: str, part: str) -> str:
 
 def write(path: Path, part: str) -> bool:
     """Put our part into the file; whether that changed it."""
+    if path.is_symlink() and not path.exists():
+        raise Usage(f"{path} is a link to {path.readlink()}, which is not there: make that file, or name another one")
+    if path.exists() and not path.is_file():
+        raise Usage(f"{path} is no file: name one, such as AGENTS.md")
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         fresh = replaced(text, part)
         if fresh != text:
-            path.write_text(fresh, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+            write_whole(path, fresh.encode())
+    except (OSError, UnicodeError) as problem:
         raise Usage(f"{path} cannot be changed: {getattr(problem, 'strerror', None) or 'it is not UTF-8'}") from problem
     return fresh != text

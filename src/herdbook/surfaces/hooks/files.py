@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from herdbook.base import current_run
 from herdbook.base.errors import HerdbookError, InvalidRequest
+from herdbook.base.whole_file import write_whole
 
 OURS: Final = "herdbook"  # what is called so in another program's file is ours
 BEGIN, END = "# herdbook: begin", "# herdbook: end"
@@ -85,7 +86,7 @@ def put(edit: Edit, kept: Kept, *, dry_run: bool) -> Done:
         return Done(edit.path, "as it should be", "")
     if not dry_run:
         kept.keep(edit.path, origin, fresh)
-        write(edit.path, fresh, mode=edit.mode)
+        write_whole(edit.path, fresh, mode=edit.mode)
     return Done(edit.path, "changed" if now is not None else "made", difference(edit.path, now, fresh))
 
 
@@ -105,7 +106,7 @@ def take(edit: Edit, kept: Kept, *, dry_run: bool) -> Done:
             with suppress(OSError):  # the folder is somebody's who has more in it
                 edit.path.parent.rmdir()
         elif fresh != now:
-            write(edit.path, fresh, mode=edit.mode)
+            write_whole(edit.path, fresh, mode=edit.mode)
         kept.drop(edit.path)
     if earlier is not None and now is not None and digest(now) != earlier[1] and fresh != now:
         said = "changed since: only what is ours was taken out"
@@ -117,19 +118,6 @@ def read(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def write(path: Path, data: bytes, *, mode: int) -> None:
-    """Whole or not at all, through links, with the permissions it had."""
-    real = Path(os.path.realpath(path))
-    real.parent.mkdir(parents=True, exist_ok=True)
-    permissions = real.stat().st_mode & 0o777 if real.exists() else mode
-    fresh = real.with_name(f".{real.name}.herdbook-{os.getpid()}")
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, permissions)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-    os.chmod(fresh, permissions)
-    os.replace(fresh, real)
 
 
 def decoded(data: bytes | None, path: Path) -> str:

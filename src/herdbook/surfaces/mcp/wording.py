@@ -166,7 +166,7 @@ def exported(answer: Answer) -> Iterator[str]:
     yield f"{len(answer['rows'])} rows ({answer['kind']}) of {answer['used_runs']} runs, out of {answer['runs']} looked at."
     if answer["rows_left_out"]:
         yield f"{answer['rows_left_out']} more rows are left out here: `herdbook export training` writes the whole set."
-    if answer["older_runs_left_out"]:
+    if answer["more_runs_left_out"]:
         yield "There are more runs than were looked at: `herdbook export training` reads them all."
     if answer["scrubbed"]:
         yield "Blotted out: " + ", ".join(f"{count} x {kind}" for kind, count in answer["scrubbed"].items())

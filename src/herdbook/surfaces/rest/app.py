@@ -322,6 +322,7 @@ class MountedEndpoint(Endpoint):
             if scope["method"] not in ("POST", "DELETE"):  # a stream that stays open would hold up every stop
                 await wire.send_answer(send, wire.method_not_allowed("POST, DELETE"), request_id=call.request_id)
                 return
+            await self.app.metered(caller, None)  # each message, and then each verb it asks for
             await self.mounted({**scope, CALLER: caller}, receive, send)
         except HerdbookError as refusal:
             answer = wire.error_answer(refusal)
