@@ -130,6 +130,13 @@ COMMANDS: Final = {
         Command(
             "import", "herdbook.surfaces.cli.commands.import_", "notes kept elsewhere, as unproven entries", BACK, ("write",)
         ),
+        Command(
+            "artefacts",
+            "herdbook.surfaces.cli.commands.artefacts",
+            "the datasets and models there are",
+            BACK,
+            ("artefact_list",),
+        ),
         Command("export", "herdbook.surfaces.cli.commands.export", "a training set out of the runs", BACK, ("runs",)),
         Command("connect", "herdbook.surfaces.hooks.connect", "put an agent, or git, inside the loop", START, (), ("json",)),
         Command("hook", "herdbook.surfaces.hooks.command", "what an agent's hooks run", RUN, (), ("url", "record", "agent")),

@@ -52,6 +52,8 @@ MCP_IDLE_SECONDS_MAX: Final = 30 * 60  # without a request, until a connection i
 LEARNT_RUNS_MAX: Final = 20_000  # the newest so many runs are looked at
 EXPORTED_ROWS_MAX: Final = 100  # rows of a training set in one answer
 EXPORTED_ANSWER_BYTES_MAX: Final = 256 * 1024
+ARTEFACT_RUNS_MAX: Final = 5_000  # of a dataset, told at once
+CARD_CHARS_MAX: Final = 32 * 1024
 
 KEY_SECONDS_MAX: Final = 10 * 366 * 24 * 3600
 KEY_GRACE_SECONDS_MAX: Final = 30 * 24 * 3600  # how long a key that was rotated away may go on

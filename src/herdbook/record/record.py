@@ -56,6 +56,10 @@ TRIGGERS = frozenset(
         "tuning_is_kept_v1",
         "ranker_is_immutable_v1",
         "ranker_is_kept_v1",
+        "artefact_is_immutable_v1",
+        "artefact_is_kept_v1",
+        "artefact_state_is_immutable_v1",
+        "artefact_state_is_kept_v1",
     }
 )
 

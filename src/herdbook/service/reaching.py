@@ -27,7 +27,7 @@ VERBS: Final = {
     **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate", "audit"), TENANT),
     **dict.fromkeys(("status", "tune", "tuning", "exposures", "embed", "prove"), TENANT),
     **dict.fromkeys(("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"), TENANT),
-    **dict.fromkeys(("runs", "export_training_data"), TENANT),
+    **dict.fromkeys(("runs", "export_training_data", "artefact_keep", "artefact_runs", "artefact_set", "artefact_list"), TENANT),
     **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),
 }
 

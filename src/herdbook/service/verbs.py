@@ -15,7 +15,7 @@ from herdbook.service.learning import answers as learnt
 from herdbook.service.learning import requests as learning
 from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
-from herdbook.service.slow import exporting, fitting
+from herdbook.service.slow import exporting, fitting, registry
 from herdbook.service.slow import requests as slow_requests
 
 
@@ -77,6 +77,10 @@ VERBS: dict[str, Verb] = {
             slow_answers.TrainingRows,
             exporting.export_training_data,
         ),
+        tell("artefact_keep", "host", slow_requests.KeepArtefact, slow_answers.ArtefactView, registry.artefact_keep),
+        tell("artefact_runs", "host", slow_requests.ArtefactRuns, slow_answers.ArtefactRunsKept, registry.artefact_runs),
+        tell("artefact_set", "host", slow_requests.SetArtefact, slow_answers.ArtefactView, registry.artefact_set),
+        ask("artefact_list", "host", slow_requests.Artefacts, slow_answers.ArtefactList, registry.artefact_list),
         tell("tune", "host", learning.Tune, learnt.TuningSet, acting.tune),
         ask("tuning", "read", learning.Tuning, learnt.TuningAnswer, acting.tuning),
         ask("embed", "host", learning.Embed, learnt.Embedded, acting.embed),

@@ -9,6 +9,7 @@ It goes through the verbs only, so it says nothing about how a store works: two 
 
 from __future__ import annotations
 
+from herdbook.testing.record_artefacts import ArtefactsContract
 from herdbook.testing.record_attesting import AttestingContract
 from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, at_once, box, person, refusal, refused
 from herdbook.testing.record_identities import IdentitiesContract
@@ -33,5 +34,6 @@ class RecordContract(
     LearningContract,
     JobsContract,
     RunsContract,
+    ArtefactsContract,
 ):
     """All of it."""

@@ -71,6 +71,33 @@ class TrainingRows(TypedDict):
     left_out: dict[str, dict[str, Any]]  # reason: how many runs, and the first few by name
 
 
+class ArtefactView(TypedDict):
+    """A dataset or a model."""
+
+    artefact: str  # its id
+    kind: str
+    name: str
+    hash: str
+    parents: list[str]
+    lineage: dict[str, Any]
+    by: str
+    at: str
+    status: str | None
+    metrics: dict[str, Any]
+    card: str | None
+    history: list[dict[str, Any]]  # status, why, by, at; oldest first
+    refused: str | None  # why it is not shown: its seal is broken
+
+
+class ArtefactRunsKept(TypedDict):
+    artefact: str
+    runs: int
+
+
+class ArtefactList(TypedDict):
+    artefacts: list[ArtefactView]
+
+
 class Proof(TypedDict):
     entity: str | None
     runs: int

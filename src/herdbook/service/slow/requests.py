@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from herdbook.base import limits
-from herdbook.service.requests import Request
+from herdbook.service.requests import Page, Request
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -58,6 +58,46 @@ class ExportTrainingData(Request, frozen=True, kw_only=True):
     entity: str | None = None  # only runs about this path or below it
     limit: Annotated[int, Meta(ge=1, le=limits.EXPORTED_ROWS_MAX)] = 20
     attested: bool = False  # only runs that somebody outside the box vouches for
+
+
+class KeepArtefact(Request, frozen=True, kw_only=True):
+    """Keep a dataset or a model of the slow loop: its hash, what it was made from and how. Its files stay where they are."""
+
+    kind: Literal["dataset", "model"]
+    name: str
+    hash: str  # SHA-256 of what was made, in hexadecimal
+    parents: list[str] | None = None  # ids of the artefacts it was made from
+    lineage: dict[str, Any] | None = None  # how to make it again: snapshot, filters, seeds
+    metrics: dict[str, Any] | None = None
+    card: str | None = None
+    status: str | None = None  # by default the first of its kind: made, or candidate
+
+
+class ArtefactRuns(Request, frozen=True, kw_only=True):
+    """Say which runs a dataset has rows from, so that whoever is to be erased is found in it. Page by page."""
+
+    artefact: str
+    runs: Annotated[list[str], Meta(max_length=limits.ARTEFACT_RUNS_MAX)]
+
+
+class SetArtefact(Request, frozen=True, kw_only=True):
+    """Say what became of a dataset or model; its history stays."""
+
+    artefact: str
+    status: str  # a dataset: made, withdrawn; a model: candidate, refused, promoted, retired, withdrawn
+    metrics: dict[str, Any] | None = None  # by default as they were
+    why: str | None = None
+    request_id: str | None = None
+
+
+class Artefacts(Request, frozen=True, kw_only=True):
+    """The datasets and models there are, the newest first; one by its id, or those that have learned from a run."""
+
+    artefact: str | None = None
+    run: str | None = None
+    kind: Literal["dataset", "model"] | None = None
+    name: str | None = None
+    limit: Page = 100
 
 
 class Rollback(Request, frozen=True, kw_only=True):
