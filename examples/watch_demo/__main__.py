@@ -17,7 +17,8 @@ def main() -> None:
         try:
             played = Play(stage, lambda line: print(line, flush=True)).perform()
             print(
-                f"\n{len(played.watches)} watches, {len(stage.chat.texts)} messages, boxes left: {len(stage.boxes_left())}, in {time.monotonic() - began:.0f} s"
+                f"\n{len(played.watches)} watches, {len(stage.chat.texts)} messages, boxes left: {len(stage.boxes_left())}, "
+                f"in {time.monotonic() - began:.0f} s"
             )
             print("The last message people got:\n" + "\n".join(f"  | {line}" for line in stage.chat.texts[-1].splitlines()))
         finally:

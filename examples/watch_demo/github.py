@@ -1,4 +1,7 @@
-"""A fake GitHub over a real git repository: the calls a watch makes, answered in the shapes that GitHub publishes. For tests and the demo."""
+"""A fake GitHub over a real git repository: the calls a watch makes, answered in the shapes that GitHub publishes.
+
+For tests and the demo.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +151,13 @@ class GitHub:
         name = found[1].rpartition("/")[2]
         url = f"{API}/repos/{self.name}/contents/{found[1]}"
         told = {"type": "file", "encoding": "base64", "size": len(data), "name": name, "path": found[1], "sha": blob}
-        urls = {"url": url, "git_url": url, "html_url": url, "download_url": url, "_links": dict.fromkeys(("self", "git", "html"), url)}
+        urls = {
+            "url": url,
+            "git_url": url,
+            "html_url": url,
+            "download_url": url,
+            "_links": dict.fromkeys(("self", "git", "html"), url),
+        }
         return 200, {**told, **urls, "content": base64.encodebytes(data).decode()}  # in lines, as GitHub sends it
 
     def put_contents(self, found: re.Match[str], query: dict[str, str], body: Any) -> tuple[int, Any]:
@@ -170,8 +179,10 @@ class GitHub:
         number = len(self.pulls) + 1
         pull = {
             "number": number, "state": "open", "draft": bool(body.get("draft")), "title": body["title"], "body": body.get("body"),
-            "html_url": f"https://github.com/{self.name}/pull/{number}", "user": USER, "merged_at": None, "merge_commit_sha": None,
-            "head": {"ref": body["head"], "sha": self.repository.head(body["head"])}, "base": {"ref": body["base"], "sha": self.repository.head(body["base"])},
+            "html_url": f"https://github.com/{self.name}/pull/{number}", "user": USER, "merged_at": None,
+            "merge_commit_sha": None,
+            "head": {"ref": body["head"], "sha": self.repository.head(body["head"])},
+            "base": {"ref": body["base"], "sha": self.repository.head(body["base"])},
         }  # fmt: skip
         self.pulls.append(pull)
         return 201, pull

@@ -74,7 +74,8 @@ class Play:
             self.say("  quiet: success committed at once, attested by the worker")
         for each in result["verdicts"]:
             self.say(
-                f"  {each['service']} shows {each['label']}; class {each['class'] or 'unknown: a first sighting'}; wrote {each['incident']}"
+                f"  {each['service']} shows {each['label']}; class {each['class'] or 'unknown: a first sighting'}; "
+                f"wrote {each['incident']}"
             )
             self.say(f"  gate: {'DRAFT' if each['allowed'] else 'no draft'}: {each['reason']}")
         for each in result["drafts"]:
@@ -114,15 +115,18 @@ class Play:
         self.trust(AUGUST, "when it was named")
         second = self.release("second cold start", self.commit(RIGHT, "Unwrap it"), pull_seconds=PULL_SECONDS)
         self.say(
-            f"  first against second: {first['pages']} pages and {first['seconds']:.1f} s, then {second['pages']} and {second['seconds']:.1f} s"
+            f"  first against second: {first['pages']} pages and {first['seconds']:.1f} s, "
+            f"then {second['pages']} and {second['seconds']:.1f} s"
         )
         briefed = {entry["key"] for entry in self.stage.book().brief(ENTITY, tokens=8000)["entries"]}
         self.say(
-            f"  the next briefing {'still carries' if AUGUST in briefed else 'HAS LOST'} the class; boxes left: {len(self.stage.boxes_left())}"
+            f"  the next briefing {'still carries' if AUGUST in briefed else 'HAS LOST'} the class; "
+            f"boxes left: {len(self.stage.boxes_left())}"
         )
         health = self.stage.platform.health
         self.say(
-            f"  /health was asked {len(health)} times, by the demo alone, and was {'green throughout' if set(health) == {200} else 'red'}"
+            f"  /health was asked {len(health)} times, by the demo alone, and "
+            f"was {'green throughout' if set(health) == {200} else 'red'}"
         )
         self.stage.platform.clear()
 

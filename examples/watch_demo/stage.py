@@ -1,4 +1,7 @@
-"""Everything a watch needs, real but small, in one folder: record, gateway, dispatcher, worker, boxes; a toy, its repository, a fake GitHub, a chat."""
+"""Everything a watch needs, real but small, in one folder: record, gateway, dispatcher, worker, boxes.
+
+Beside them a toy, its repository, a fake GitHub, a chat.
+"""
 
 from __future__ import annotations
 
