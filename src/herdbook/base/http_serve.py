@@ -46,6 +46,8 @@ def bind_tcp(host: str, port: int) -> socket.socket:
 
 def bind_unix(path: str) -> socket.socket:
     """A unix socket only its owner may connect to. A socket file that nobody answers on any more is replaced."""
+    if not path or "\0" in path:  # without a name the system would pick one that anybody on this machine can open
+        raise InvalidRequest("a socket needs a path, such as /run/herdbook.sock")
     if len(os.fsencode(path)) > UNIX_PATH_BYTES_MAX:
         raise InvalidRequest(f"the socket path {path!r} is over {UNIX_PATH_BYTES_MAX} bytes: choose a shorter one")
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

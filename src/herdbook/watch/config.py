@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from herdbook.base.errors import InvalidRequest
+from herdbook.base import files
+from herdbook.base.errors import InvalidRequest, NotFound
 
 FILE_BYTES_MAX: Final = 256 * 1024
 SOURCES: Final = ("file", "journald", "docker", "kubernetes", "loki", "cloud_run")
@@ -79,12 +80,10 @@ class Config:
 def load(path: Path) -> Config:
     """Read and check. Raises InvalidRequest that names what is wrong."""
     try:
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
-        found = tomllib.loads(data[:FILE_BYTES_MAX].decode())
-    except FileNotFoundError as problem:
+        found = tomllib.loads(files.read_text(path, what="the watcher's settings", bytes_max=FILE_BYTES_MAX))
+    except NotFound as problem:
         raise InvalidRequest(f"there is no {path}: write one with `herdbook watch init`") from problem
-    except (OSError, ValueError) as problem:
+    except ValueError as problem:
         raise InvalidRequest(f"{path} cannot be read: {problem}") from problem
     return parsed(found, path.parent)
 

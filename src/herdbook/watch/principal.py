@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import cast
 
+from herdbook.base import files
 from herdbook.base.errors import Conflict, InvalidRequest
 from herdbook.watch import gates
 from herdbook.watch.findings import Verdict
@@ -31,7 +32,7 @@ def init(directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     templates = resources.files("herdbook.watch") / "templates"
     for name, source in FILES.items():
-        (directory / name).write_text((templates / source).read_text(encoding="utf-8"), encoding="utf-8")
+        files.write(directory / name, (templates / source).read_bytes())
     return [directory / name for name in FILES]
 
 

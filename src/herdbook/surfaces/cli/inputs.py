@@ -55,11 +55,14 @@ def text_of(argument: str, *, what: str) -> str:
     return decoded(data, what=what)
 
 
-def standard_input(*, what: str) -> str:
+def standard_input(*, what: str, bytes_max: int = limits.REQUEST_BYTES_MAX) -> str:
     """All of the standard input, bounded."""
     if sys.stdin is None or sys.stdin.closed:
         raise Usage(f"there is no standard input to read the {what} from")
-    return decoded(sys.stdin.buffer.read(limits.REQUEST_BYTES_MAX + 1), what=what)
+    data = sys.stdin.buffer.read(bytes_max + 1)
+    if len(data) > bytes_max < limits.REQUEST_BYTES_MAX:
+        raise TooLarge(f"the {what} is over {bytes_max} bytes: check what was sent")
+    return decoded(data, what=what)
 
 
 def decoded(data: bytes, *, what: str) -> str:

@@ -57,7 +57,7 @@ def refusal(problem: BaseException) -> HerdbookError | None:
     client = sys.modules.get("herdbook.client")  # not imported for this: an error of a module not loaded cannot have been raised
     if client is not None and isinstance(problem, client.HerdbookError):
         return Told(problem)
-    if isinstance(problem, OSError) and problem.filename is not None and problem.errno in UNFIT:
+    if isinstance(problem, OSError) and isinstance(problem.filename, str | bytes) and problem.errno in UNFIT:
         return Usage(f"{os.fsdecode(problem.filename)!r} cannot be used ({problem.strerror}): name a file or folder that can")
     return None
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from herdbook.base import files
 from herdbook.base.clock import SystemClock
 from herdbook.base.errors import InvalidRequest
 from herdbook.client import Client
@@ -63,11 +64,11 @@ def classify(invocation: Invocation) -> int:
     return invocation.show({"label": found.label, "signals": asdict(found.signals)}, lines)
 
 
+LOG_BYTES_MAX: Final = 64 * 1024 * 1024
+
+
 def text_of(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8", errors="replace")
-    except OSError as problem:
-        raise InvalidRequest(f"{name} cannot be read: {problem.strerror}") from problem
+    return files.read(Path(name), what="what is to be classified", bytes_max=LOG_BYTES_MAX).decode(errors="replace")
 
 
 def serve(invocation: Invocation) -> int:

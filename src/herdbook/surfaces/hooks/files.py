@@ -18,10 +18,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from herdbook.base import current_run
-from herdbook.base.errors import HerdbookError, InvalidRequest
+from herdbook.base import current_run, files
+from herdbook.base.errors import HerdbookError, InvalidRequest, NotFound
 from herdbook.base.whole_file import write_whole
 
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024  # a tool keeps the history of a user in its settings
 OURS: Final = "herdbook"  # what is called so in another program's file is ours
 BEGIN, END = "# herdbook: begin", "# herdbook: end"
 BLOCK: Final = re.compile(rf"(?<!\n)\n*{BEGIN}\n.*?{END}\n?", re.DOTALL)
@@ -115,8 +116,8 @@ def take(edit: Edit, kept: Kept, *, dry_run: bool) -> Done:
 
 def read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
+        return files.read(path, what="the agent's file", bytes_max=FILE_BYTES_MAX)
+    except NotFound:
         return None
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import logging
-import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from herdbook.base import access_key, box_token
-from herdbook.base.errors import Forbidden, InvalidRequest, Unauthorized
+from herdbook.base import access_key, box_token, files
+from herdbook.base.errors import Forbidden, HerdbookError, InvalidRequest, Unauthorized
 from herdbook.base.reach import ANY
 from herdbook.service.access import keys
 from herdbook.service.callers import DEFAULT_TENANT, SCOPES, Caller
@@ -177,12 +176,10 @@ def check_bind(address: str, *, keyed: bool, serve: str = SERVE) -> None:
 def read_key(path: Path, *, serve: str = SERVE) -> str:
     """The key in this file, without the line end."""
     try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            text = file.read(KEY_BYTES_MAX + 1).decode("ascii").strip()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidRequest(f"the key file {path} cannot be read ({problem}); to make one: {make_a_key(serve)}") from problem
-    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        text = files.read(path, what="the key", bytes_max=KEY_BYTES_MAX).decode("ascii").strip()
+    except (HerdbookError, UnicodeDecodeError) as problem:
+        raise InvalidRequest(f"the key file {path} cannot be used ({problem}); to make one: {make_a_key(serve)}") from problem
+    if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         LOG.warning("the key file %s can be read by others: chmod 600 it", path)
     return text
 

@@ -52,10 +52,10 @@ def run(args: argparse.Namespace, service: Service, *, key: str | None, identity
     if key is not None:
         check_key(key, serve=again)
     keyed = key is not None or keys_exist(service)
-    sock = bind_unix(args.unix) if args.unix else bind_guarded(args.host, args.port, keyed=keyed, serve=again)
+    sock = bind_unix(args.unix) if args.unix is not None else bind_guarded(args.host, args.port, keyed=keyed, serve=again)
     app = RestApp(service, mcp=mcp)
     edge = Edge(app, on_refusal=app.metrics.refused)
-    state = {"door": door(service, key, identity=identity, on_unix=bool(args.unix))}
+    state = {"door": door(service, key, identity=identity, on_unix=args.unix is not None)}
     serve(edge, sock, state=state, on_ready=lambda: print(ready(url_of(sock), args), flush=True), on_stop=app.close)
     return 0
 
@@ -68,7 +68,7 @@ def ready(url: str, args: argparse.Namespace) -> str:
 def as_typed(args: argparse.Namespace) -> str:
     """The command that serves where this one was to serve, without its key."""
     given = {"--record": getattr(args, "record", None), "--unix": args.unix}
-    given |= {} if args.unix else {"--host": args.host, "--port": args.port}
+    given |= {} if args.unix is not None else {"--host": args.host, "--port": args.port}
     usual = {"--host": HOST, "--port": PORT}
     said = [word for name, value in given.items() if value not in (None, usual.get(name)) for word in (name, str(value))]
     return shlex.join([*SERVE.split(), *said])

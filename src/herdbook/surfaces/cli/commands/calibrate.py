@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from herdbook.base import files
 from herdbook.surfaces.cli.commands import tune
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.terminal import Answer, line, table
@@ -35,7 +36,7 @@ def run(invocation: Invocation) -> int:
         return invocation.show(answer, tune.lines(answer))
     answer = invocation.ask("calibrate", entity=args.entity, promote=args.promote or None, why=args.why)
     if args.svg:
-        args.svg.write_text(answer["reliability"]["svg"], encoding="utf-8")
+        files.write(args.svg, answer["reliability"]["svg"].encode())
     return invocation.show(answer, lines(answer))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from herdbook import client
+from herdbook.base import files
 from herdbook.base.errors import InvalidRequest
 from herdbook.boxes.fanout import Attempt, Board, Budget, FanOut, Tell, Variant, fan_out
 from herdbook.boxes.host import Host
@@ -82,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation, wiring: Wiring) -> int:
     args = invocation.args
-    variants, files = variants_of(args), files_of(args.files)
+    variants, pushed = variants_of(args), files_of(args.files)
     minimum: Isolation | None = args.isolation_min
     if args.provider == "sprites":
         raise InvalidRequest("boxes that compete write drafts through a socket of this machine: choose a provider that runs here")
@@ -91,7 +92,7 @@ def run(invocation: Invocation, wiring: Wiring) -> int:
     task = args.task or " ".join(args.command)
     budget = Budget(attempts=args.boxes, at_once=args.at_once, wall_seconds=args.wall_seconds, box_seconds=args.box_seconds)
     with Host(book, provider, open_socket=wiring.open_socket, label=LABEL) as host:
-        crew = Crew(book, host, wiring, files, args.command, args.entity, task)
+        crew = Crew(book, host, wiring, pushed, args.command, args.entity, task)
 
         def changed(attempt: Attempt) -> None:
             crew.tell(attempt)
@@ -192,9 +193,10 @@ def variants_of(args: argparse.Namespace) -> list[Variant]:
         choices = choices_of(args.vary)
         found = [Variant(dict(combination)) for combination in itertools.islice(itertools.product(*choices), VARIANTS_MAX + 1)]
     else:
+        given = files.read_text(args.variants, what="the variants", bytes_max=FILES_BYTES_MAX)
         try:
-            found = [Variant(json.loads(text)) for text in args.variants.read_text(encoding="utf-8").splitlines() if text.strip()]
-        except (OSError, ValueError, RecursionError) as problem:
+            found = [Variant(json.loads(text)) for text in given.splitlines() if text.strip()]
+        except (ValueError, RecursionError) as problem:
             raise Usage(f"{args.variants} holds no JSON object a line: {problem}") from problem
     if not 0 < len(found) <= VARIANTS_MAX:
         raise Usage(f"a fan-out has 1 to {VARIANTS_MAX} variants")
@@ -229,12 +231,19 @@ def files_of(directory: Path | None) -> dict[str, bytes]:
     if directory and not directory.is_dir():
         raise Usage(f"{directory} is no directory: --files takes one, and puts what is in it into every box")
     found = {"client.py": Path(client.__file__).read_bytes()}
+    left = FILES_BYTES_MAX
     for path in sorted(directory.rglob("*")) if directory else []:
         name = path.relative_to(directory or path)
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in name.parts):
-            found[name.as_posix()] = path.read_bytes()
-        if sum(map(len, found.values())) > FILES_BYTES_MAX:
+        if not path.is_file() or any(part.startswith((".", "__pycache__")) for part in name.parts):
+            continue
+        if not path.resolve().is_relative_to(Path(directory or path).resolve()):
+            raise InvalidRequest(
+                f"{path} leads out of {directory}, and every box would get what is there: put a copy in its place"
+            )
+        left -= path.stat().st_size
+        if left < 0:
             raise InvalidRequest(f"{directory} is over {FILES_BYTES_MAX} bytes: name what the boxes need alone")
+        found[name.as_posix()] = files.read(path, what="a file for the boxes", bytes_max=FILES_BYTES_MAX)
     return found
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from herdbook.base import files
 from herdbook.base.errors import ExtraMissing
+from herdbook.surfaces.cli.inputs import standard_input
 from herdbook.surfaces.cli.invocation import Invocation, login_name
 from herdbook.surfaces.cli.parser import whole_number
 from herdbook.surfaces.cli.problems import Usage
@@ -35,6 +37,7 @@ rotate puts a new secret in place of the old one, revoke removes it; both hold f
 ACTS: Final = ("serve", "add", "ls", "rules", "grant", "withdraw", "rotate", "revoke", "rm", "audit")
 HOST, PORT = "127.0.0.1", 8766
 CONNECTOR_KEY_CHARS_MIN: Final = 32
+SECRET_BYTES_MAX: Final = 64 * 1024  # a service account's key has 2,400
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,10 +118,10 @@ def served(invocation: Invocation) -> int:
 
     args = invocation.args
     logging.basicConfig(stream=sys.stderr, level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    door = invocation.opened()
-    sock = bind_unix(args.unix) if args.unix else bind_tcp(args.host, args.port)
+    connector, door = connector_key(args.connector_key_file), invocation.opened()
+    sock = bind_unix(args.unix) if args.unix is not None else bind_tcp(args.host, args.port)
     app = open_app(invocation.settings, door.call)
-    state = app.open_state(key=invocation.settings.key, connector=connector_key(args.connector_key_file))
+    state = app.open_state(key=invocation.settings.key, connector=connector)
 
     def ready() -> None:
         url = url_of(sock)
@@ -132,11 +135,8 @@ def served(invocation: Invocation) -> int:
 def connector_key(path: Path | None) -> str | None:
     if path is None:
         return None
-    try:
-        key = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise Usage(f"the connector's key cannot be read ({problem}): check --connector-key-file") from problem
-    if len(key) < CONNECTOR_KEY_CHARS_MIN or not key.isprintable() or " " in key:
+    key = files.read_text(path, what="the connector's key", bytes_max=SECRET_BYTES_MAX).strip()
+    if len(key) < CONNECTOR_KEY_CHARS_MIN or not key.isascii() or not key.isprintable() or " " in key:
         raise Usage(
             f"a connector's key is {CONNECTOR_KEY_CHARS_MIN} or more printable characters: head -c 32 /dev/urandom | base64"
         )
@@ -180,20 +180,13 @@ def secret_of(args: argparse.Namespace) -> str:
     """From a file, or from standard input. At a terminal it is not shown while it is typed."""
     if args.box_pass or (args.gcp is not None and not args.gcp_key):
         return ""
-    try:
-        if args.secret_file is not None:
-            data = args.secret_file.read_bytes()
-        elif sys.stdin.isatty():
-            from getpass import getpass
+    if args.secret_file is not None:
+        return files.read_text(args.secret_file, what="the secret", bytes_max=SECRET_BYTES_MAX).strip("\r\n")
+    if sys.stdin is not None and sys.stdin.isatty():
+        from getpass import getpass
 
-            data = getpass("secret: ").encode()
-        else:
-            data = sys.stdin.buffer.read()
-        return bytes(data).decode().strip("\r\n")
-    except OSError as problem:
-        raise Usage(f"the secret cannot be read ({problem.strerror}): check --secret-file") from problem
-    except UnicodeDecodeError:
-        raise Usage("the secret is not text: check what was given") from None
+        return getpass("secret: ").strip("\r\n")
+    return standard_input(what="secret", bytes_max=SECRET_BYTES_MAX).strip("\r\n")
 
 
 def listed(invocation: Invocation, keeper: Gatekeeper) -> int:
