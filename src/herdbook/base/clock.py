@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 MICROSECONDS_PER_DAY = 86_400_000_000
@@ -42,7 +43,12 @@ class TickClock:
 def iso(at: int) -> str:
     """`2026-01-01T00:00:00.000000Z`, the one form times have in answers."""
     whole, micros = divmod(at, 1_000_000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{micros:06d}Z"
+    return f"{to_the_second(whole)}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=1_024)  # a busy second is asked for thousands of times
+def to_the_second(at: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
 
 
 def from_iso(text: str) -> int:

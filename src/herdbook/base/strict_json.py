@@ -63,10 +63,12 @@ def check_container(value: object, *, depth: int) -> None:
         for key, member in value.items():
             if not isinstance(key, str):
                 raise InvalidValue(f"an object key is {type(key).__name__}, not text")
-            check(member, depth=depth + 1)
+            if type(member) is not str:  # most members are texts, and nothing is wrong with those
+                check(member, depth=depth + 1)
     elif isinstance(value, list | tuple):
         for member in value:
-            check(member, depth=depth + 1)
+            if type(member) is not str:
+                check(member, depth=depth + 1)
     else:
         raise InvalidValue(f"{type(value).__name__} is not a JSON type")
 

@@ -7,13 +7,12 @@ that restates a claim shares its trust, a changed claim starts over, and going b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from herdbook.base import clock, limits, strict_json, text
 from herdbook.base.errors import Forbidden, InvalidValue, UnknownEntry, VersionConflict
 from herdbook.record import answers, seals, trust
-from herdbook.record.record import Record, version_parts
+from herdbook.record.record import Record
 from herdbook.record.sessions import require_session
 from herdbook.record.store.protocol import Row, Transaction
 from herdbook.record.types import Stamp
@@ -24,9 +23,8 @@ TRUSTED_ORIGINS = ("principal", "operator")
 ORIGINS = ("principal", "operator", "agent", "external")  # most trusted first
 
 
-@dataclass(frozen=True)  # without slots: the digest is worked out once
-class Draft:
-    """A write whose every text is canonical and within limits, ready for a transaction."""
+class Draft(NamedTuple):
+    """A write whose every text is canonical and within limits, and whose digests are worked out, ready for a transaction."""
 
     path: str
     key: str
@@ -38,88 +36,68 @@ class Draft:
     applies_when: str | None
     expires_at: int | None
     links: tuple[dict[str, Any], ...]
+    links_text: str | None
     session: str | None
     request_id: str
     if_version: int | None
-
-    @cached_property
-    def claim_digest(self) -> bytes:
-        return seals.digest("claim", self.value_text, self.kind, self.worked, self.applies_when)[:CLAIM_BYTES]
-
-    @cached_property
-    def body_digest(self) -> bytes:
-        return seals.digest(
-            "write",
-            self.path,
-            self.key,
-            self.value_text,
-            self.why,
-            self.kind,
-            self.worked,
-            self.stated,
-            self.applies_when,
-            self.expires_at,
-            self.links_text,
-            self.session,
-            self.if_version,
-        )
-
-    @cached_property
-    def links_text(self) -> str | None:
-        return strict_json.canonical(list(self.links)) if self.links else None
+    claim: bytes
+    body: bytes  # of whom it is, too: another's request is another request
 
 
-def draft(record: Record, fields: dict[str, Any]) -> Draft:
+def draft(record: Record, stamp: Stamp, fields: dict[str, Any]) -> Draft:
     """Check a write at the door: canonical texts, a finite value, a confidence within [0, 1]."""
-    kind, worked = fields["kind"], fields["worked"]
+    kind, worked, stated = fields["kind"], fields["worked"], fields["confidence"]
     if worked is not None and kind != "experience":
         raise InvalidValue(f"only an experience worked or not, and this is a {kind}: write it with kind='experience'")
-    stated = fields["confidence"]
-    return Draft(
-        path=text.entity_path(fields["entity"]),
-        key=text.key(fields["key"]),
-        value_text=strict_json.canonical(fields["value"], bytes_max=record.value_bytes_max),
-        why=optional(fields["why"], what="why", chars_max=limits.WHY_CHARS_MAX),
-        kind=kind,
-        worked=worked,
-        stated=None if stated is None else trust.confidence(stated),
-        applies_when=None if fields["applies_when"] is None else condition(fields["applies_when"]),
-        expires_at=None if fields["expires_at"] is None else moment(fields["expires_at"]),
-        links=tuple(checked_links(fields["links"])),
-        session=fields["session"],
-        request_id=text.identifier(fields["request_id"], what="request id"),
-        if_version=fields["if_version"],
-    )
+    path, key = text.entity_path(fields["entity"]), text.key(fields["key"])
+    value = strict_json.canonical(fields["value"], bytes_max=record.value_bytes_max)
+    why, applies_when, expires_at = fields["why"], fields["applies_when"], fields["expires_at"]
+    if why is not None:
+        why = text.prose(why, what="why", chars_max=limits.WHY_CHARS_MAX)
+    if stated is not None:
+        stated = trust.confidence(stated)
+    if applies_when is not None:
+        applies_when = condition(applies_when)
+    if expires_at is not None:
+        expires_at = moment(expires_at)
+    links = tuple(checked_links(fields["links"]))
+    links_text = strict_json.canonical(list(links)) if links else None
+    session, if_version = fields["session"], fields["if_version"]
+    request_id = text.identifier(fields["request_id"], what="request id")
+    claim = seals.digest("claim", value, kind, worked, applies_when)[:CLAIM_BYTES]
+    said = (path, key, value, why, kind, worked, stated, applies_when, expires_at)
+    body = seals.digest(seals.digest("write", *said, links_text, session, if_version), stamp.identity, stamp.box)
+    return Draft(*said, links, links_text, session, request_id, if_version, claim, body)
 
 
 def supersede(record: Record, tx: Transaction, stamp: Stamp, new: Draft, *, at: int) -> dict[str, Any]:
     """Write the next version of a key, once per request id. Raises VersionConflict where `if_version` is not current."""
     session = require_session(record, tx, stamp, new.session) if new.session else None
-    digest = seals.digest(new.body_digest, stamp.identity, stamp.box)  # another's request is another request
     path = record.path_id(stamp.tenant, new.path, tx)
-    asked = {"tenant": stamp.tenant, "id": new.request_id, "path": path, "key": new.key, "claim": new.claim_digest}
+    asked = {"tenant": stamp.tenant, "id": new.request_id, "path": path, "key": new.key, "claim": new.claim}
     found = tx.row("before_write", asked)
     assert found is not None
     if found[0] is not None:
-        return written(new, Written(*answers.unless_another(found, "write", new.request_id, digest)))
-    head, claim = (row if row[0] is not None else None for row in (found[2:10], found[10:]))
+        return written(new, Written(*answers.unless_another(found, "write", new.request_id, new.body)))
+    head = None if found[2] is None else found[2:10]
+    claim = None if found[10] is None else found[10:]
     current = head[1] if head else 0
     if new.if_version is not None and new.if_version != current:
         raise VersionConflict(f"{new.key!r} is at version {current}, not {new.if_version}: read it again, then decide")
     if head and claim and says_the_same(head, new):
         done = affirm(tx, stamp, head, claim, path=path, at=at)
-        answers.keep(tx, stamp.tenant, "write", new.request_id, digest, done)
+        answers.keep(tx, stamp.tenant, "write", new.request_id, new.body, done)
     else:
         author = session.agent if session else stamp.identity
         path = add_path(record, tx, stamp.tenant, new.path) if path is None else path
-        done = append(record, tx, stamp, new, head, claim, path=path, author=author, body=digest, at=at)
+        done = append(record, tx, stamp, new, head, claim, path=path, author=author, at=at)
     return written(new, done)
 
 
 def says_the_same(head: Row, new: Draft) -> bool:
     """The same claim for the same reason, with the same links and expiry: nothing new to keep."""
     _, _, _, claim, _, why, links, expires_at = head
-    return bool((claim, why, links, expires_at) == (new.claim_digest, new.why, new.links_text, new.expires_at))
+    return bool((claim, why, links, expires_at) == (new.claim, new.why, new.links_text, new.expires_at))
 
 
 class Written(NamedTuple):
@@ -130,6 +108,10 @@ class Written(NamedTuple):
     confidence: float
     standing: str
     at: int
+
+    def as_json(self) -> str:
+        """As the encoder would write it; written out, since every write pays for it."""
+        return f'[{self.number},"{self.how}",{self.confidence!r},"{self.standing}",{self.at}]'
 
 
 def affirm(tx: Transaction, stamp: Stamp, head: Row, claim_row: Row, *, path: int | None, at: int) -> Written:
@@ -149,32 +131,35 @@ def append(
     *,
     path: int,
     author: str,
-    body: bytes,
     at: int,
 ) -> Written:
     """Add a version, and a claim if nobody claimed this before. The head is moved first: it is what serialises writers."""
     tenant = stamp.tenant
     number = head[1] + 1 if head else 1
     version, entry = tx.next_id(), head[0] if head else tx.next_id()
-    claim = new.claim_digest
-    where = {"tenant": tenant, "path": path, "entry": entry, "claim": claim}
     stated = trust.FRESH_CONFIDENCE if new.stated is None else new.stated
     # An operator's own words stand with the claim at once; an agent's have to earn it, as any of its words.
     restates = claim_row is not None and claim_stands(claim_row) and stamp.origin in TRUSTED_ORIGINS
-    if head is None:
-        tx.run("insert_entry", where | {"key": new.key, "version": version})
-    else:
-        stood = version if restates else head[4]
-        tx.run("supersede_entry", where | {"key": new.key, "number": number, "version": version, "standing": stood})
+    row = {
+        "tenant": tenant,
+        "path": path,
+        "key": new.key,
+        "entry": entry,
+        "number": number,
+        "version": version,
+        "claim": new.claim,
+        "standing": version if restates else head and head[4],
+        "confidence": stated,
+    }
+    tx.run("supersede_entry" if head else "insert_entry", row)
     if claim_row is None:
-        tx.run("insert_claim", where | {"confidence": stated})
-    fields = (
-        version,
-        entry,
-        claim,
-        new.path,
-        new.key,
-        number,
+        tx.run("insert_claim", row)
+        how, confidence, standing = "new", stated, "unproven"
+    else:
+        how, confidence = "restated" if head and new.claim == head[3] else "returned", claim_row[1]
+        standing = standing_of(claim_row)
+        standing = standing if restates or not trust.acts(standing) else "unproven"
+    said = (
         new.value_text,
         new.why,
         new.kind,
@@ -183,7 +168,7 @@ def append(
         new.applies_when,
         new.expires_at,
         new.links_text,
-        derived_origin(record, tx, stamp, new),
+        derived_origin(record, tx, stamp, new) if new.links else stamp.origin,
         author,
         stamp.identity,
         new.session,
@@ -191,13 +176,9 @@ def append(
         at,
         new.request_id,
     )
-    seal = record.seal(*version_parts(tenant, fields))
-    how = "new" if claim_row is None else "restated" if head and claim == head[3] else "returned"
-    confidence, standing = (claim_row[1], standing_of(claim_row)) if claim_row else (stated, "unproven")
-    standing = standing if restates or not trust.acts(standing) else "unproven"
+    seal = record.seal("version", tenant, version, entry, new.claim, new.path, new.key, number, *said)
     done = Written(number, how, confidence, standing, at)
-    kept = (body, strict_json.ENCODER.encode(done), seal)
-    tx.run("insert_version", (tenant, version, entry, path, new.key, number, claim, *fields[6:], *kept))
+    tx.run("insert_version", (tenant, version, entry, path, new.key, number, new.claim, *said, new.body, done.as_json(), seal))
     return done
 
 
@@ -302,7 +283,3 @@ def moment(value: str) -> int:
     if not 0 <= at < YEAR_10000:
         raise InvalidValue(f"{value!r} is not between 1970 and 9999")
     return at
-
-
-def optional(value: object, *, what: str, chars_max: int) -> str | None:
-    return None if value is None else text.prose(value, what=what, chars_max=chars_max)

@@ -6,8 +6,7 @@ Everything that comes out is a plain dict of JSON values or a HerdbookError; the
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,35 +51,34 @@ class Service:
             plan = self.plan(caller, verb, fields, lax=lax, request_id=request_id)
             answer: dict[str, Any] = self.auditor.write(plan)
             return answer
-        with self.noted(caller, verb, fields, request_id, also_done=True):
+        try:
             found = self.allowed(caller, verb)
             told: dict[str, Any] = self.acted(caller, found, parsed(found, fields, lax=lax))
+        except HerdbookError as refusal:
+            self.note(caller, verb, fields, request_id, refusal.code)
+            raise
+        self.note(caller, verb, fields, request_id, "ok")
         return told
 
     def plan(self, caller: Caller, verb: str, fields: Mapping[str, Any], *, lax: bool = False, request_id: str = "") -> Plan:
         """Check a telling verb and give the work that `commit` will do: how a server batches what arrives together."""
-        with self.noted(caller, verb, fields, request_id, also_done=False):
+        try:
             found = self.allowed(caller, verb)
             assert found.tells, f"{verb} only asks: perform it"
             work: Work = self.acted(caller, found, parsed(found, fields, lax=lax))
+        except HerdbookError as refusal:
+            self.note(caller, verb, fields, request_id, refusal.code)
+            raise
         if self.auditor.wants(caller, found.scope):
             work = Audited(work, self.auditor.act(caller, verb, found.scope, fields, request=request_id, code="ok"))
         return Planned(caller.tenant, work)
 
-    @contextmanager
-    def noted(self, caller: Caller, verb: str, fields: Mapping[str, Any], request_id: str, *, also_done: bool) -> Iterator[None]:
+    def note(self, caller: Caller, verb: str, fields: Mapping[str, Any], request_id: str, code: str) -> None:
         """Keep in the audit what is refused at the door, and questions that are answered."""
         scope = VERBS[verb].scope if verb in VERBS else None
-        code = "ok"
-        try:
-            yield
-        except HerdbookError as refusal:
-            code = refusal.code
-            raise
-        finally:
-            if (also_done or code != "ok") and self.auditor.wants(caller, scope):
-                name = verb if scope else "unknown"
-                self.auditor.note(self.auditor.act(caller, name, scope, fields, request=request_id, code=code))
+        if self.auditor.wants(caller, scope):
+            name = verb if scope else "unknown"
+            self.auditor.note(self.auditor.act(caller, name, scope, fields, request=request_id, code=code))
 
     def acted(self, caller: Caller, verb: Verb, request: Any) -> Any:
         """What a verb answers or plans, over the record as the caller's key sees it."""

@@ -32,8 +32,9 @@ def end_session(service: Service, caller: Caller, request: requests.EndSession) 
 
 def write(service: Service, caller: Caller, request: requests.Write) -> Work:
     """The next version of an entry: supersedes, never overwrites."""
-    links = [msgspec.to_builtins(link) for link in request.links]
-    draft = entries.draft(service.record, plain(request) | {"links": links, "request_id": named(request.request_id, "r")})
+    fields = with_request_id(request)
+    fields["links"] = [msgspec.to_builtins(link) for link in request.links]
+    draft = entries.draft(service.record, caller.stamp, fields)
     service.record.path_id(caller.tenant, draft.path)  # what is known before the transaction need not be asked inside it
     if draft.session is not None:
         service.record.session(caller.tenant, draft.session)
@@ -137,11 +138,13 @@ def named(given: str | None, prefix: str) -> str:
 
 def plain(request: requests.Request) -> dict[str, Any]:
     """A request as a dict of plain values, one level deep."""
-    return {name: getattr(request, name) for name in request.__struct_fields__}
+    return msgspec.structs.asdict(request)
 
 
 def with_request_id(request: Any) -> dict[str, Any]:
-    return plain(request) | {"request_id": named(request.request_id, "r")}
+    fields = plain(request)
+    fields["request_id"] = named(request.request_id, "r")
+    return fields
 
 
 def plain_used(used: list[requests.Used | str] | None) -> list[dict[str, Any] | str] | None:

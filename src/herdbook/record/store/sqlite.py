@@ -74,9 +74,13 @@ class Connection:
     def rows_of(self, queries: Sequence[str], params: Params) -> list[list[Row]]:
         return [self.rows(query, params) for query in queries]
 
+    def data_version(self) -> int:
+        """Another number once anybody but this connection has committed anything."""
+        return int(self._execute("PRAGMA data_version").fetchone()[0])
+
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         try:
-            at = self._execute("PRAGMA data_version").fetchone()[0]  # another number once anybody else has committed anything
+            at = self.data_version()
         except REFUSED as problem:
             raise translated(problem) from problem
         if at != self._kept_at:
@@ -125,6 +129,7 @@ class SqliteStore:
         self.path = path
         self.synchronous = synchronous
         self._ids = RowIds()
+        self._ids_at = -1  # the data version up to which they are above all that is stored
         self.next_id = self._ids.next
         self.next_read_id = RowIds().next  # never raised to what the record holds, or two processes would take the same one
         self._turn = threading.Lock()
@@ -134,8 +139,11 @@ class SqliteStore:
             look_first(path)
             self._lock_file = lock_file(path)
             try:
-                with self._alone():
+                self._take_lock()
+                try:
                     make_record(path)
+                finally:
+                    fcntl.flock(self._lock_file, fcntl.LOCK_UN)
                 self._writer = self._connect()
                 self._journal = ReadsJournal(Path(f"{path}.reads"))
                 self._journal.renew_if_shortened(self._writer)
@@ -236,17 +244,12 @@ class SqliteStore:
         self._open.add(connection)
         return connection
 
-    @contextmanager
-    def _alone(self, *, wait: bool = True) -> Iterator[None]:
-        """Hold the file lock, which is fair and freed by the kernel when its holder dies."""
+    def _take_lock(self, *, wait: bool = True) -> None:
+        """The file lock, which is fair and freed by the kernel when its holder dies."""
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
             raise Busy from problem
-        try:
-            yield
-        finally:
-            fcntl.flock(self._lock_file, fcntl.LOCK_UN)
 
     def _durably(self, work: Callable[[Connection], T]) -> T:
         """Alone on the record: fold the reads journal, do the work, and return only once it is durable."""
@@ -254,19 +257,24 @@ class SqliteStore:
             return self._in_turn(work, wait=True)
 
     def _in_turn(self, work: Callable[[Connection], T], *, wait: bool) -> T:
-        with self._alone(wait=wait):
+        self._take_lock(wait=wait)
+        try:
             tx = self._writer
+            execute = tx.raw.execute
             try:
                 if tx.raw.in_transaction:  # the last one could not even be rolled back
-                    tx.raw.execute("ROLLBACK")
-                tx.raw.execute("BEGIN IMMEDIATE")
-                self._ids.stay_above(tx.rows("last_version", {})[0][0] or 0)
+                    execute("ROLLBACK")
+                execute("BEGIN IMMEDIATE")
+                at = tx.data_version()
+                if at != self._ids_at:  # another process has written, and its clock may be ahead of ours
+                    self._ids.stay_above(tx.rows("last_version", {})[0][0] or 0)
+                    self._ids_at = at
                 folded = self._journal.fold(tx)
                 result = work(tx)
-                tx.raw.execute("COMMIT")
+                execute("COMMIT")
             except BaseException as problem:
                 if tx.raw.in_transaction:
-                    tx.raw.execute("ROLLBACK")
+                    execute("ROLLBACK")
                 if isinstance(problem, sqlite3.Error | OSError):
                     raise translated(problem) from problem
                 raise
@@ -275,6 +283,8 @@ class SqliteStore:
                 with suppress(HerdbookError, OSError):
                     self._journal.truncate_if_folded(tx)
             return result
+        finally:
+            fcntl.flock(self._lock_file, fcntl.LOCK_UN)
 
 
 class ClosedStore(SqliteStore):
