@@ -22,7 +22,7 @@ from herdbook.record.seals import Part
 from herdbook.record.store.opening import open_store
 from herdbook.record.store.protocol import Exposure, Reader, Row, Serving, Store, Transaction
 from herdbook.record.tunables import DEFAULT, Tuning, in_force, line_of
-from herdbook.record.types import Head, HeadRow, Served, Session, Shown, Version
+from herdbook.record.types import Head, HeadRow, Moved, Served, Session, Shown, Version
 
 CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
 INDEX_WAIT_SECONDS = 0.05  # a search that finds the record busy answers from the index as it is, and says so
@@ -60,6 +60,8 @@ TRIGGERS = frozenset(
         "artefact_is_kept_v1",
         "artefact_state_is_immutable_v1",
         "artefact_state_is_kept_v1",
+        "entry_is_touched_v1",
+        "claim_is_touched_v1",
     }
 )
 
@@ -171,6 +173,19 @@ class Record:
     def heads(self, tenant: int, paths: Sequence[str]) -> list[HeadRow]:
         """Every entry of these paths, in one query, as far as its place depends on it; `trust_of` has the rest."""
         return self._heads(tenant, [number for path in paths if (number := self.path_id(tenant, path)) is not None])
+
+    def heads_since(self, tenant: int, paths: Sequence[str], since: int | None) -> Moved:
+        """Of these entries those that have changed since a stamp, by entry; all of them without one."""
+        numbers = [number for path in paths if (number := self.path_id(tenant, path)) is not None]
+        if not numbers:
+            return Moved(0, 0, {})
+        asked = {"tenant": tenant, "paths": json.dumps(numbers)}
+        stamp, count = self.store.kept_rows("heads_stamp", asked)[0]  # asked first: what comes between is told twice, never lost
+        if since is None:
+            rows = self.store.rows("heads_whole", asked)
+        else:
+            rows = self.store.kept_rows("heads_touched", {**asked, "since": since})
+        return Moved(stamp, count, {row[0]: row[1:] for row in rows})
 
     def subtree(self, tenant: int, path: str) -> list[HeadRow]:
         """Every entry at a path and below it, likewise."""

@@ -62,6 +62,14 @@ class Head(NamedTuple):
 HeadRow = tuple[int, int | None, float, int, int, int, int, float, int | None, float, float]
 
 
+class Moved(NamedTuple):
+    """Which entries of some paths have changed, and where the record stood."""
+
+    stamp: int  # to ask from, the next time
+    count: int  # entries that these paths have
+    heads: dict[int, HeadRow]  # by entry
+
+
 class Shown(NamedTuple):
     """One version that a session was shown, or that was withheld from it."""
 

@@ -70,6 +70,32 @@ FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET
 JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value
 JOIN claim c ON c.tenant = %(tenant)s AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
+-- name: heads_stamp
+-- Where the record stands, for `heads_touched`, and how many entries these paths have.
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+       (SELECT count(*) FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
+        JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value);
+
+-- name: heads_whole
+-- As `heads`, each with its entry.
+SELECT e.id, e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
+       c.held, c.failed
+FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
+JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value
+JOIN claim c ON c.tenant = %(tenant)s AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
+
+-- name: heads_touched
+-- Of those, what has changed since a stamp. Two plain scans of the paths' rows: an index on the stamp would cost every outcome more.
+SELECT e.id, e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
+       c.held, c.failed
+FROM (SELECT e.id FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
+      JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value AND e.touched >= %(since)s
+      UNION SELECT c.entry FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
+      JOIN claim c ON c.tenant = %(tenant)s AND c.path = j.value AND c.touched >= %(since)s OFFSET 0) t
+JOIN version v ON v.tenant = %(tenant)s AND v.entry = t.id AND v.number = 1
+JOIN entry e ON e.tenant = %(tenant)s AND e.path = v.path AND e.key = v.key
+JOIN claim c ON c.tenant = %(tenant)s AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
+
 -- name: entries_of_gone
 -- The entries that name lost versions. Walks all entries: only a damaged record has to be asked this.
 SELECT e.version, p.path, e.key, e.number FROM entry e JOIN path p ON p.tenant = e.tenant AND p.id = e.path

@@ -20,7 +20,8 @@ LEFT JOIN claim c ON c.tenant = :tenant AND c.path = :path AND c.entry = e.id AN
 
 -- name: insert_entry
 -- The head of a new entry.
-INSERT INTO entry (tenant, id, path, key, number, version, claim) VALUES (:tenant, :entry, :path, :key, 1, :version, :claim);
+INSERT INTO entry (tenant, id, path, key, number, version, claim, touched)
+VALUES (:tenant, :entry, :path, :key, 1, :version, :claim, (SELECT id FROM latest));
 
 -- name: supersede_entry
 -- Move the head on by one; a trigger refuses any other step.
@@ -35,8 +36,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 
 -- name: insert_claim
 -- A changed claim starts over at the confidence its author states.
-INSERT INTO claim (tenant, path, entry, digest, initial, confidence)
-VALUES (:tenant, :path, :entry, :claim, :confidence, :confidence);
+INSERT INTO claim (tenant, path, entry, digest, initial, confidence, touched)
+VALUES (:tenant, :path, :entry, :claim, :confidence, :confidence, (SELECT id FROM latest));
 
 -- name: affirm_claim
 -- The same claim for the same reason is counted and dated, not stored again.
@@ -67,6 +68,29 @@ SELECT e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observ
        c.held, c.failed
 FROM json_each(:paths) j
 CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value
+CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
+
+-- name: heads_stamp
+-- Where the record stands, for `heads_touched`, and how many entries these paths have.
+SELECT (SELECT id FROM latest),
+       (SELECT count(*) FROM json_each(:paths) j CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value);
+
+-- name: heads_whole
+-- As `heads`, each with its entry.
+SELECT e.id, e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
+       c.held, c.failed
+FROM json_each(:paths) j
+CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value
+CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
+
+-- name: heads_touched
+-- Of those, what has changed since a stamp. Two plain scans of the paths' rows: an index on the stamp would cost every outcome more.
+SELECT e.id, e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
+       c.held, c.failed
+FROM (SELECT e.id FROM json_each(:paths) j CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value AND e.touched >= :since
+      UNION SELECT c.entry FROM json_each(:paths) j CROSS JOIN claim c ON c.tenant = :tenant AND c.path = j.value AND c.touched >= :since) t
+CROSS JOIN version v ON v.tenant = :tenant AND v.entry = t.id AND v.number = 1
+CROSS JOIN entry e ON e.tenant = :tenant AND e.path = v.path AND e.key = v.key
 CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
 -- name: entries_of_gone
