@@ -12,6 +12,7 @@ from __future__ import annotations
 from herdbook.testing.record_artefacts import ArtefactsContract
 from herdbook.testing.record_attesting import AttestingContract
 from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, at_once, box, person, refusal, refused
+from herdbook.testing.record_following import FollowingContract
 from herdbook.testing.record_identities import IdentitiesContract
 from herdbook.testing.record_jobs import JobsContract
 from herdbook.testing.record_learning import LearningContract
@@ -30,6 +31,7 @@ class RecordContract(
     TrustContract,
     AttestingContract,
     ReadingContract,
+    FollowingContract,
     IdentitiesContract,
     LearningContract,
     JobsContract,
