@@ -115,7 +115,8 @@ def test_no_query_looks_at_a_whole_table(schema: sqlite3.Connection) -> None:
     for name, sql in load_queries("sqlite").items():
         marks = re.sub(r":\w+", "NULL", sql)
         plan = [str(row[3]) for row in schema.execute(f"EXPLAIN QUERY PLAN {marks}", [None] * marks.count("?"))]
-        scanned = [step for step in plan if re.match(r"SCAN (?!j\b|f\b|x\b|t\b|latest\b|CONSTANT|SUBQUERY|text_index|\(|c VIRTUAL)", step)]
+        small = r"j\b|f\b|x\b|t\b|latest\b|CONSTANT|SUBQUERY|text_index|\(|c VIRTUAL"
+        scanned = [step for step in plan if re.match(rf"SCAN (?!{small})", step)]
         if [step for step in scanned if "json_each" not in step and "VIRTUAL TABLE" not in step]:
             slow.add(name)
     assert set(WHOLE_TABLE) >= slow, slow - set(WHOLE_TABLE)
