@@ -66,7 +66,7 @@ class Moved(NamedTuple):
     """Which entries of some paths have changed, and where the record stood."""
 
     stamp: int  # to ask from, the next time
-    count: int  # entries that these paths have
+    entries: int  # how many entries these paths have
     heads: dict[int, HeadRow]  # by entry
 
 

@@ -30,7 +30,7 @@ class Follower:
         moved = self.record.heads_since(DEFAULT_TENANT, self.paths, self.stamp)
         self.stamp = moved.stamp
         self.heads |= moved.heads
-        assert moved.count == len(self.heads), "an entry was missed"
+        assert moved.entries == len(self.heads), "an entry was missed"
         return len(moved.heads)
 
     def whole(self) -> dict[int, HeadRow]:
