@@ -43,7 +43,7 @@ GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
 STARTERS: Final = frozenset(
-    {"init", "import", "watch", "run", "mcp", "write", "dead-end", "demo", "fanout", "serve", "key", "tenant"}
+    {"init", "import", "spans", "watch", "run", "mcp", "write", "dead-end", "demo", "fanout", "serve", "key", "tenant"}
 )
 
 SERVE_EXAMPLES: Final = """\
@@ -138,6 +138,7 @@ COMMANDS: Final = {
             ("artefact_list",),
         ),
         Command("export", "herdbook.surfaces.cli.commands.export", "a training set out of the runs", BACK, ("runs",)),
+        Command("spans", "herdbook.surfaces.cli.commands.spans", "OpenTelemetry spans, as actions", BACK, ("record_spans",)),
         Command("connect", "herdbook.surfaces.hooks.connect", "put an agent, or git, inside the loop", START, (), ("json",)),
         Command("hook", "herdbook.surfaces.hooks.command", "what an agent's hooks run", RUN, (), ("url", "record", "agent")),
         Command(

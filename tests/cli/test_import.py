@@ -160,26 +160,6 @@ def test_only_the_proven_few_go_back_within_their_budget(herdbook, tmp_path, mon
     assert [] == herdbook("import", "agents-md", "AGENTS.md", "--entity", "acme/checkout", "--json").json["written"]
 
 
-@pytest.mark.parametrize("name, why", [("dangling", "is a link to gone"), ("/dev/full", "is no file"), ("folder", "is no file")])
-def test_what_is_no_file_is_not_written_to(name, why, herdbook, tmp_path, monkeypatch) -> None:
-    """A file would appear where a link had lost its own, or the command would read a device for ever."""
-    monkeypatch.chdir(tmp_path)
-    Path("dangling").symlink_to("gone")
-    Path("folder").mkdir()
-    told = herdbook("export", "agents-md", name, "--entity", "acme")
-    assert (2, "", True) == (told.code, told.out, why in told.err)
-    assert {"dangling", "folder"} == {each.name for each in tmp_path.iterdir()} - {"home", ".local"}
-
-
-def test_a_link_is_followed_and_stays_one(herdbook, tmp_path, monkeypatch) -> None:
-    """Exporting would replace a link to a shared file by a copy of its own."""
-    monkeypatch.chdir(tmp_path)
-    Path("shared.md").write_text("# Ours\n")
-    Path("AGENTS.md").symlink_to("shared.md")
-    assert 0 == herdbook("export", "agents-md", "--entity", "acme").code
-    assert (True, True) == (Path("AGENTS.md").is_symlink(), agents_md.BEGIN in Path("shared.md").read_text())
-
-
 def test_the_section_keeps_its_budget_and_its_markers() -> None:
     """One long value would take the place of all others, or end our part early and begin somebody else's."""
     many = [proven(f"k{number}", "v" * number * 9, evidence=number / 100) for number in range(60)]

@@ -18,6 +18,7 @@ from herdbook.record.record import Record
 from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import Mount, RestApp
 from herdbook.surfaces.rest.auth import door
+from herdbook.surfaces.rest.spans import RequestSpans
 
 KEY = "a-key-of-enough-length"
 PATIENCE_SECONDS = 20.0
@@ -64,8 +65,9 @@ class Server:
         limits: EdgeLimits | None,
         waiting_max: int,
         mcp: Mount | None = None,
+        spans: RequestSpans | None = None,
     ) -> None:
-        self.app = RestApp(service, waiting_max=waiting_max, mcp=mcp)
+        self.app = RestApp(service, waiting_max=waiting_max, mcp=mcp, spans=spans)
         self.edge = Edge(self.app, limits=limits, on_refusal=self.app.metrics.refused)
         self.thread = LoopThread("test-server")
         self.address = sock.getsockname()
@@ -188,9 +190,10 @@ def serving(
     limits: EdgeLimits | None = None,
     waiting_max: int = 4_096,
     mcp: Mount | None = None,
+    spans: RequestSpans | None = None,
 ) -> Iterator[Server]:
     sock = bind_unix(str(unix)) if unix else bind_tcp("127.0.0.1", 0)
-    server = Server(service, sock, key=key, limits=limits, waiting_max=waiting_max, mcp=mcp)
+    server = Server(service, sock, key=key, limits=limits, waiting_max=waiting_max, mcp=mcp, spans=spans)
     try:
         yield server
     finally:

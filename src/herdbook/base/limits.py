@@ -49,6 +49,8 @@ BOX_PASS_SECONDS_MAX: Final = 15 * 60
 MCP_CONNECTIONS_MAX: Final = 100  # that one key has open at a server at once
 MCP_IDLE_SECONDS_MAX: Final = 30 * 60  # without a request, until a connection is let go and its run ended
 
+SPANS_MAX: Final = 2_000  # of OpenTelemetry, in one request
+
 LEARNT_RUNS_MAX: Final = 20_000  # the newest so many runs are looked at
 EXPORTED_ROWS_MAX: Final = 100  # rows of a training set in one answer
 EXPORTED_ANSWER_BYTES_MAX: Final = 256 * 1024

@@ -20,7 +20,9 @@ TENANT: Final = "tenant"
 
 VERBS: Final = {
     **dict.fromkeys(("start_session", "end_session", "brief", "read", "search", "history", "diff", "list", "write"), SCOPED),
-    **dict.fromkeys(("record_action", "record_context", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED),
+    **dict.fromkeys(
+        ("record_action", "record_context", "record_spans", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED
+    ),
     **dict.fromkeys(("trace", "why", "changes"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
     **dict.fromkeys(("retrain", "rankers", "promote", "calibrate", "rollback"), TENANT),
@@ -41,6 +43,7 @@ FIELDS: Final = {
     "key": ENTRY,  # beside an entity
     "session": RUN,
     "ref": RUN,
+    "resource_spans": FREE,  # their paths are looked at one by one, their runs as any
     "box": BOX,
     "reach": FREE,  # of a pass: it has to be within the caller's own
     **dict.fromkeys(

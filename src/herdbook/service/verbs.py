@@ -17,6 +17,9 @@ from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
 from herdbook.service.slow import exporting, fitting, registry
 from herdbook.service.slow import requests as slow_requests
+from herdbook.service.spans import acts as spans
+from herdbook.service.spans import answers as span_answers
+from herdbook.service.spans import requests as span_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ VERBS: dict[str, Verb] = {
         tell("write", "write", requests.Write, answers.Written, telling.write),
         tell("record_action", "write", requests.RecordAction, answers.Step, telling.record_action),
         tell("record_context", "write", requests.RecordContext, answers.Step, telling.record_context),
+        tell("record_spans", "write", span_requests.RecordSpans, span_answers.SpansRecorded, spans.record_spans),
         tell("attempt", "write", requests.Attempt, answers.AttemptKept, telling.attempt),
         tell("commit_outcome", "write", requests.CommitOutcome, answers.OutcomeCommitted, telling.commit_outcome),
         tell("attest", "attest", requests.Attest, answers.Attested, telling.attest),

@@ -29,10 +29,11 @@ from herdbook.service.access.metering import Bucket, Meter
 from herdbook.service.callers import DEFAULT_TENANT, Caller
 from herdbook.service.door import Service
 from herdbook.service.verbs import VERBS, Verb
-from herdbook.surfaces.rest import openapi, wire
+from herdbook.surfaces.rest import openapi, otlp, wire
 from herdbook.surfaces.rest.auth import Door, ServerDoor
 from herdbook.surfaces.rest.batching import WAITING_MAX, BatchingWriter
 from herdbook.surfaces.rest.metrics import Metrics
+from herdbook.surfaces.rest.spans import RequestSpans
 from herdbook.surfaces.rest.stream import stream
 from herdbook.surfaces.rest.wire import Answer, Call
 
@@ -65,8 +66,11 @@ Mount = Callable[[Perform], Mounted]
 class RestApp:
     """The ASGI application over one service. It lives on one event loop; `close` commits what it accepted."""
 
-    def __init__(self, service: Service, *, waiting_max: int = WAITING_MAX, mcp: Mount | None = None) -> None:
+    def __init__(
+        self, service: Service, *, waiting_max: int = WAITING_MAX, mcp: Mount | None = None, spans: RequestSpans | None = None
+    ) -> None:
         self.service = service
+        self.spans = spans
         self.mounted = None if mcp is None else mcp(self.perform)
         self.metrics = Metrics()
         self.meter = Meter(service)
@@ -85,6 +89,7 @@ class RestApp:
         self.router = Router(
             [
                 Route("/v1/stream", StreamEndpoint(self)),
+                Route("/v1/traces", SpansEndpoint(self)),
                 Route("/v1/{verb}", VerbEndpoint(self)),
                 Route("/boxes/{box}/v1/{verb}", AssertedEndpoint(self)),
                 *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
@@ -103,6 +108,8 @@ class RestApp:
         await self.writer.close()
         self.asker.shutdown()
         self.patient.shutdown()
+        if self.spans is not None:
+            await asyncio.to_thread(self.spans.close)
 
     async def metered(self, caller: Caller, verb: Verb | None) -> None:
         """Count a request against what its key and its tenant may ask for. Raises TooManyRequests.
@@ -192,6 +199,10 @@ class Endpoint:
         """How metrics and the access log call it: never by anything a caller can make up."""
         raise NotImplementedError
 
+    def route(self, name: str) -> str:
+        """Its address, without what a caller can make up."""
+        return f"/{name}"
+
     async def handle(self, call: Call) -> Answer:
         raise NotImplementedError
 
@@ -213,6 +224,11 @@ class Endpoint:
     def count(self, call: Call, answer: Answer, seconds: float) -> None:
         name = self.name(call.scope)
         self.app.metrics.answered(name, status=answer.status, code=answer.code, seconds=seconds)
+        if self.app.spans is not None:
+            method, route = call.scope["method"], self.route(name)
+            self.app.spans.answered(
+                call.headers, method=method, route=route, verb=name, status=answer.status, code=answer.code, seconds=seconds
+            )
         if ACCESS.isEnabledFor(logging.INFO):
             line = {
                 "request_id": call.request_id, "method": call.scope["method"], "verb": name, "status": answer.status,
@@ -227,6 +243,9 @@ class VerbEndpoint(Endpoint):
     def name(self, scope: Scope) -> str:
         verb = scope["path_params"]["verb"]
         return verb if verb in VERBS else "unknown"
+
+    def route(self, name: str) -> str:
+        return f"/v1/{name}"
 
     async def handle(self, call: Call) -> Answer:
         caller = await self.caller(call)
@@ -252,11 +271,33 @@ class VerbEndpoint(Endpoint):
         return door_of(call.scope).admit(call.headers)
 
 
+class SpansEndpoint(Endpoint):
+    """`/v1/traces`: the verb `record_spans`, as exporters of OpenTelemetry send it."""
+
+    def name(self, scope: Scope) -> str:
+        return "record_spans"
+
+    def route(self, name: str) -> str:
+        return "/v1/traces"
+
+    async def handle(self, call: Call) -> Answer:
+        caller, verb = door_of(call.scope).admit(call.headers), VERBS["record_spans"]
+        await self.app.metered(caller, verb)
+        if call.scope["method"] != "POST":
+            return wire.method_not_allowed("POST")
+        body = await call.body()
+        plan = self.app.service.plan(caller, verb.name, otlp.fields_of(call.headers, body), request_id=call.request_id)
+        return otlp.answer(call.headers, await self.app.writer.submit(plan, size=len(body)))
+
+
 class AssertedEndpoint(VerbEndpoint):
     """`/boxes/{box}/v1/{verb}`: through a connector of the box's own provider, which shows a key and passes the path on.
 
     Which box it is, is only said, so the channel is `asserted`: it has to be one that lives, and gets what a box may, no more.
     """
+
+    def route(self, name: str) -> str:
+        return f"/boxes/{{box}}/v1/{name}"
 
     async def caller(self, call: Call) -> Caller:
         door, box = door_of(call.scope), call.scope["path_params"]["box"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import socket
 import sys
@@ -21,6 +22,7 @@ from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import Mount, RestApp
 from herdbook.surfaces.rest.auth import SERVE, check_bind, check_key, door, read_key
 from herdbook.surfaces.rest.log_lines import FORMATS, start_logging
+from herdbook.surfaces.rest.spans import request_spans
 
 HOST = "127.0.0.1"
 PORT = 8765
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace, service: Service, *, key: str | None, identity
         check_key(key, serve=again)
     keyed = key is not None or keys_exist(service)
     sock = bind_unix(args.unix) if args.unix is not None else bind_guarded(args.host, args.port, keyed=keyed, serve=again)
-    app = RestApp(service, mcp=mcp)
+    app = RestApp(service, mcp=mcp, spans=request_spans(os.environ))
     edge = Edge(app, on_refusal=app.metrics.refused)
     state = {"door": door(service, key, identity=identity, on_unix=args.unix is not None)}
     serve(edge, sock, state=state, on_ready=lambda: print(ready(url_of(sock), args), flush=True), on_stop=app.close)

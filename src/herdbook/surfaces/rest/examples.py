@@ -34,6 +34,30 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
         "ok": True,
         "request_id": "a-1",
     },
+    "record_spans": {
+        "resource_spans": [
+            {
+                "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "fixer"}}]},
+                "scopeSpans": [
+                    {
+                        "spans": [
+                            {
+                                "traceId": "5b8efff798038103d269b633813fc60c",
+                                "spanId": "eee19b7ec3c1b174",
+                                "name": "execute_tool bash",
+                                "startTimeUnixNano": "1767225600000000000",
+                                "attributes": [
+                                    {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}},
+                                    {"key": "gen_ai.tool.name", "value": {"stringValue": "bash"}},
+                                    {"key": "gen_ai.conversation.id", "value": {"stringValue": "41"}},
+                                ],
+                            }
+                        ]
+                    }
+                ],
+            }
+        ]
+    },
     "record_context": {**SESSION, "name": "README.md", "text": "Run the tests with make test.", "request_id": "c-1"},
     "attempt": {**SESSION, "result": "success", "used": [ENTRY], "note": "passed at once", "request_id": "t-1"},
     "commit_outcome": {**SESSION, **REF, "type": "success", "task_input": "make the checkout tests pass", "used": [ENTRY]},

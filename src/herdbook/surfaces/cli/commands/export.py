@@ -20,19 +20,21 @@ example:
   $ herdbook export check                       # what each run lacks, and how to mend it
   herdbook export training out/sft              # copy what succeeded, in TRL's form
   $ herdbook export agents-md AGENTS.md --entity acme/checkout    # the proven few, between two markers
+  herdbook export otlp                          # runs as spans, to OTEL_EXPORTER_OTLP_ENDPOINT
   herdbook export training out/dpo --kind dpo --for llamafactory --entity acme/checkout
 
 A dataset is a folder: train and holdout rows, rows.jsonl (which run each row came from), manifest.json and a card. Secrets
 and personal data are blotted out, which needs herdbook[export]. When no row comes out, the exit code is 1, and it says why."""
 
+WHAT: Final = ("training", "check", "agents-md", "otlp")
 KINDS: Final = ("sft", "dpo", "kto", "reward", "rl")
 TARGETS: Final = ("trl", "openai", "llamafactory", "axolotl", "parquet")
 NOTHING_CAME_OUT: Final = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Make a training set of the runs in the record, or see what they lack for one."
-    parser.add_argument("what", metavar="WHAT", choices=("training", "check", "agents-md"), help="training, check or agents-md")
+    parser.description = "Make a training set of the runs in the record, see what they lack for one, or send them on as spans."
+    parser.add_argument("what", metavar="WHAT", choices=WHAT, help=f"one of {', '.join(WHAT)}")
     parser.add_argument("out", metavar="OUT", nargs="?", help="the dataset's new folder; for agents-md the file (AGENTS.md)")
     parser.add_argument("--kind", choices=KINDS, default="sft", help="what is to be learned from (sft)")
     parser.add_argument("--for", dest="target", choices=TARGETS, default="trl", help="whose form the rows have (trl)")
@@ -41,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attested", action="store_true", help="only runs that somebody outside the box vouches for")
     parser.add_argument("--holdout", metavar="SHARE", type=number, default=0.1, help="share of the runs to hold out (0.1)")
     parser.add_argument("--drop-secrets", action="store_true", help="leave out runs that held a secret")
+    parser.add_argument("--content", action="store_true", help="for otlp: also the arguments and results of calls")
     parser.add_argument("--unscrubbed", action="store_true", help="do not look for secrets and personal data")
 
 
@@ -48,6 +51,8 @@ def run(invocation: Invocation) -> int:
     args = invocation.args
     if args.what == "agents-md":
         return proven_few(invocation)
+    if args.what == "otlp":
+        return spans(invocation)
     if (args.what == "training") != (args.out is not None):
         raise Usage("training takes a folder to write to, check takes none (see herdbook export --help)")
     if not 0 <= args.holdout < 1:
@@ -66,6 +71,19 @@ def proven_few(invocation: Invocation) -> int:
     told = {"file": str(path), "entity": entity, "entries": count, "changed": changed}
     said = f"{count} proven entries of {line(entity)} in {line(path)}" + ("" if changed else ", as before")
     return invocation.show(told, [said])
+
+
+def spans(invocation: Invocation) -> int:
+    """Runs, to wherever OTEL_* says."""
+    from herdbook.slowloop.export.otlp import export
+
+    args = invocation.args
+    if args.out is not None:
+        raise Usage("otlp takes no folder: spans go to OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318)")
+    entity = None if args.entity is None else text.entity_path(args.entity)
+    progress = invocation.terminal.progress("runs sent")
+    sent = export(asker(invocation), entity=entity, content=args.content, progress=progress)
+    return invocation.show({"runs": sent.runs, "spans": sent.spans}, [f"{sent.runs:,} runs sent, in {sent.spans:,} spans"])
 
 
 def training(invocation: Invocation) -> int:

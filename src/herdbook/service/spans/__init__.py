@@ -1,0 +1,1 @@
+"""Spans of other people's tracing, as actions of runs."""
