@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from herdbook.base import access_key
+from herdbook.base import access_key, limits
 from herdbook.base.errors import HerdbookError, SealBroken
 from herdbook.service.access import keys
 from herdbook.service.door import Service
@@ -174,6 +174,35 @@ def test_a_key_of_some_verbs_makes_none_of_more(service: Service, ann: Desk) -> 
         maker.do("key_rotate", name="whole")
     assert maker.caller.verbs == holder(service, made(maker, "same")).caller.verbs
     assert frozenset({"read"}) == holder(service, made(maker, "less", verbs=["read"])).caller.verbs
+
+
+def test_a_key_with_a_rate_makes_none_with_more(service: Service, ann: Desk) -> None:
+    """A key that may ask for little would make itself one that may ask for everything."""
+    maker = holder(service, made(ann, "maker", role="admin", rate_minute=60, quota_day=1_000))
+    made(ann, "whole")
+    for more in ({"rate_minute": 61}, {"quota_day": 1_001}):
+        with refused("forbidden", saying="at most"):
+            made(maker, "more", **more)
+    with refused("forbidden", saying="at most"):
+        maker.do("key_rotate", name="whole")
+    assert (60, 1_000) == holder(service, made(maker, "same")).caller.allowance[0]
+    assert (6, 1_000) == holder(service, made(maker, "less", rate_minute=6)).caller.allowance[0]
+
+
+def test_a_tenant_has_so_many_keys_and_no_more(service: Service, ann: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each key has a rate of its own: whoever made keys without number could ask without number."""
+    monkeypatch.setattr(limits, "KEYS_LIVE_MAX", 3)
+    admin = holder(service, ann.do("tenant_create", tenant="acme")["key"])
+    for name in ("a", "b"):
+        made(admin, name)
+    with refused("conflict", saying="revoke"):
+        made(admin, "c")
+    with refused("conflict", saying="revoke"):
+        admin.do("key_rotate", name="a", grace_seconds=60)
+    admin.do("key_rotate", name="a")
+    admin.do("key_revoke", name="b")
+    made(admin, "c")
+    holder(service, ann.do("tenant_admit", tenant="acme")["key"]).do("key_revoke", name="c")  # nobody locks a tenant out
 
 
 def test_a_key_of_some_verbs_does_those(service: Service, ann: Desk) -> None:

@@ -10,6 +10,7 @@ import pytest
 from herdbook.base.reach import Reach
 from herdbook.service.access import keys
 from herdbook.service.access.metering import buckets_of
+from herdbook.service.door import Service
 from herdbook.testing.record_book import Book, Desk, refused
 
 BOX = {"box": "b", "provider": "p", "isolation": "namespace", "label": "l", "owner": "host 1", "lease_seconds": 3_600}
@@ -124,3 +125,18 @@ def test_a_pass_spends_what_its_key_and_tenant_may(ann: Desk) -> None:
     box = keys.admitted(ann.service, made(host))
     assert buckets_of(host.caller, tells=True) == buckets_of(box, tells=True)
     assert 2 == len(buckets_of(box, tells=True))
+
+
+def test_what_became_of_a_pass_is_its_tenants_to_know(service: Service, ann: Desk) -> None:
+    """Whoever came by another tenant's pass could ask whether its box still lives."""
+    admins = [Desk(service, keys.admitted(service, ann.do("tenant_create", tenant=name)["key"])) for name in ("acme", "globex")]
+    acme, globex = admins
+    box = {"box": "b", "provider": "p", "isolation": "namespace", "label": "l", "owner": "o"}
+    acme.do("box_open", **box)
+    token = acme.do("box_pass", box="b")["token"]
+    told = [globex.do("box_check", token=token)]
+    acme.do("box_close", box="b", detail="done")
+    told.append(globex.do("box_check", token=token))
+    told.append(globex.do("box_check", token="hbx_e30.e30"))
+    assert [told[0]] * 3 == told
+    assert "gone" in acme.do("box_check", token=token)["why"]

@@ -55,12 +55,14 @@ def sign(key: bytes, said: BoxPass) -> str:
     return f"{PREFIX}{encoded(body)}.{encoded(hmac.digest(key, body, 'sha256'))}"
 
 
-def opened(key: bytes, token: str, *, now: int) -> BoxPass:
-    """What a pass says, if it was signed with this key and is still good. Raises Unauthorized."""
+def opened(key: bytes, token: str, *, now: int, tenant: int | None = None) -> BoxPass:
+    """What a pass says, if it was signed with this key, is still good and of the tenant that is named. Raises Unauthorized."""
     body, signature = parts(token)
     if not hmac.compare_digest(hmac.digest(key, body, "sha256"), signature):
         raise Unauthorized(NOT_OURS)
     said = read(body)
+    if tenant not in (None, said.tenant):
+        raise Unauthorized(NOT_OURS)  # whether it has expired is nobody else's to know
     lifetime = said.expires_at - said.issued_at
     if not 0 < lifetime <= limits.BOX_PASS_SECONDS_MAX * 1_000_000 or not said.issued_at - SKEW <= now < said.expires_at:
         raise Unauthorized("this box pass has expired: ask the box's host for a fresh one")

@@ -57,6 +57,7 @@ EXPORTED_ANSWER_BYTES_MAX: Final = 256 * 1024
 ARTEFACT_RUNS_MAX: Final = 5_000  # of a dataset, told at once
 CARD_CHARS_MAX: Final = 32 * 1024
 
+KEYS_LIVE_MAX: Final = 1_000  # of a tenant; whoever runs the server may give its admin one more
 KEY_SECONDS_MAX: Final = 10 * 366 * 24 * 3600
 KEY_GRACE_SECONDS_MAX: Final = 30 * 24 * 3600  # how long a key that was rotated away may go on
 BOX_KEY_SECONDS_MAX: Final = 24 * 3600

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from herdbook.base import access_key, clock, text
+from herdbook.base import access_key, clock, limits, text
 from herdbook.base.errors import Conflict, NotFound, SealBroken, Unauthorized
 from herdbook.base.reach import EVERYTHING, Reach
 from herdbook.record.record import Record
@@ -123,6 +123,13 @@ def living(record: Record, reader: Reader, tenant: int, name: str, *, now: int) 
 def refuse_taken(record: Record, tx: Transaction, tenant: int, name: str, *, now: int) -> None:
     if any(ends_at is None or ends_at > now for granted, ends_at in named(record, tx, tenant, name)):
         raise Conflict(f"there is a key {name!r} already: rotate or revoke it, or give the new one another name")
+
+
+def refuse_many(reader: Reader, tenant: int, *, now: int) -> None:
+    """No more keys than a tenant may have: a rate is a key's own, so keys without number would be requests without number."""
+    row = reader.row("living_access_keys", {"tenant": tenant, "now": now})
+    if row is not None and row[0] >= limits.KEYS_LIVE_MAX:
+        raise Conflict(f"{row[0]} keys of this tenant open something, which is as many as there may be: revoke those nobody uses")
 
 
 def view(granted: Granted, ends_at: int | None, *, now: int) -> dict[str, Any]:

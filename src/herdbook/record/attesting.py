@@ -7,6 +7,7 @@ wrote it. A later revision takes back exactly what was given.
 from __future__ import annotations
 
 import json
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from herdbook.record import credit, traces, trust
@@ -143,8 +144,10 @@ def of_another(cause: Row, outcome: Outcome) -> bool:
 
 
 def standings(tx: Transaction, tenant: int, versions: set[int]) -> dict[int, tuple[str, Head, int]]:
-    """Each version's standing, its head and its number."""
+    """Each version's standing, its head and its number, oldest first."""
     ids = json.dumps(sorted(versions))
-    heads = {row[3]: Head._make(row) for row in tx.rows("trust_of", {"tenant": tenant, "versions": ids})}
+    heads = {
+        row[3]: Head._make(row) for row in sorted(tx.rows("trust_of", {"tenant": tenant, "versions": ids}), key=itemgetter(3))
+    }
     numbers: dict[int, int] = dict(tx.rows("numbers_of", {"tenant": tenant, "versions": ids}))
     return {version: (trust.standing(head), head, numbers[version]) for version, head in heads.items()}

@@ -22,9 +22,12 @@ def load_queries(engine: str) -> dict[str, str]:
 
 
 def load_migrations(engine: str) -> list[tuple[int, str, str]]:
-    """Migrations as (number, name, sql), numbered from 1 without a gap."""
+    """Migrations as (number, name, sql), numbered from 1 without a gap; a dot in a file's name begins one more part."""
     folder = resources.files("herdbook.record") / "sql" / engine / "migrations"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    migrations = [(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in files]
+    texts: dict[str, str] = {}
+    for file in sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name):
+        name = file.name.partition(".")[0]
+        texts[name] = texts.get(name, "") + file.read_text(encoding="utf-8")
+    migrations = [(int(name[:4]), name, text) for name, text in texts.items()]
     assert [number for number, _, _ in migrations] == list(range(1, len(migrations) + 1)), "migrations are numbered 1, 2, 3, ..."
     return migrations

@@ -95,8 +95,8 @@ def key_create(service: Service, caller: Caller, request: requests.CreateKey) ->
         verbs=None if verbs is None else json.dumps(sorted(verbs)),
         reach=reach.written,
         connections=json.dumps(passes.checked(request.connections or [])),
-        rate_minute=request.rate_minute,
-        quota_day=request.quota_day,
+        rate_minute=request.rate_minute or caller.allowance[0][0],
+        quota_day=request.quota_day or caller.allowance[0][1],
         created_at=0,
         created_by=caller.identity,
     )
@@ -106,6 +106,7 @@ def key_create(service: Service, caller: Caller, request: requests.CreateKey) ->
     def work(tx: Transaction) -> dict[str, Any]:
         now = service.clock.now()
         access.refuse_taken(service.record, tx, caller.tenant, name, now=now)
+        access.refuse_many(tx, caller.tenant, now=now)
         ends_at = None if request.seconds is None else now + request.seconds * 1_000_000
         return made(service, tx, caller.tenant, asked, now=now, ends_at=ends_at)
 
@@ -124,6 +125,9 @@ def refuse_more(caller: Caller, asked: Granted) -> None:
     if caller.verbs is not None and (verbs is None or not verbs <= caller.verbs):
         raise Forbidden("a key of some verbs hands on those and no more: name verbs of its own")
     passes.handed_on(caller.connections, json.loads(asked.connections))
+    for held, wanted, option in zip(caller.allowance[0], (asked.rate_minute, asked.quota_day), ("rate", "quota"), strict=True):
+        if held is not None and (wanted is None or wanted > held):
+            raise Forbidden(f"a key with a {option} of its own makes keys of that or less: give it a {option} of at most {held}")
 
 
 def refuse_unfit(request: requests.CreateKey, reach: Reach) -> None:
@@ -186,6 +190,7 @@ def key_rotate(service: Service, caller: Caller, request: requests.RotateKey) ->
         for granted, end in keys:
             if end is None or end > until:
                 access.end(service.record, tx, caller.tenant, granted.id, at=until)
+        access.refuse_many(tx, caller.tenant, now=now)
         return made(service, tx, caller.tenant, newest, now=now, ends_at=ends_at)
 
     return work

@@ -12,6 +12,10 @@ FROM access_key k
 WHERE k.tenant = %(tenant)s AND (%(name)s::text IS NULL OR k.name = %(name)s OR k.id = %(name)s)
 ORDER BY k.created_at, k.id LIMIT %(limit)s;
 
+-- name: living_access_keys
+-- How many keys of a tenant still open something.
+SELECT count(*) FROM access_key WHERE tenant = %(tenant)s AND (ends_at IS NULL OR ends_at > %(now)s);
+
 -- name: any_access_key
 -- Whether anybody was ever given a key: from then on a server asks for one.
 SELECT (EXISTS (SELECT 1 FROM tenant WHERE keys_given = 1))::int;

@@ -12,6 +12,10 @@ FROM access_key k
 WHERE k.tenant = :tenant AND (:name IS NULL OR k.name = :name OR k.id = :name)
 ORDER BY k.created_at, k.id LIMIT :limit;
 
+-- name: living_access_keys
+-- How many keys of a tenant still open something.
+SELECT count(*) FROM access_key WHERE tenant = :tenant AND (ends_at IS NULL OR ends_at > :now);
+
 -- name: any_access_key
 -- Whether anybody was ever given a key: from then on a server asks for one.
 SELECT EXISTS (SELECT 1 FROM access_key);

@@ -107,7 +107,7 @@ SELECT n, type, why, identity, at, seal FROM revision WHERE tenant = :tenant AND
 -- What one revision moved.
 SELECT f.entry, f.claim, f.before, f.after FROM outcome_cause x
 JOIN refold f ON f.tenant = x.tenant AND f.entry = x.entry AND f.claim = x.claim AND f.outcome = x.outcome AND f.n = :n
-WHERE x.tenant = :tenant AND x.outcome = :outcome GROUP BY f.entry, f.claim;
+WHERE x.tenant = :tenant AND x.outcome = :outcome GROUP BY f.entry, f.claim ORDER BY f.entry, f.claim;
 
 -- name: claims_of_entry
 -- Every claim an entry ever made.
