@@ -2,12 +2,13 @@
 
 A builder without a model tries the usual suspects, one variable at a time, until the suite is green; its cost is how often the
 suite ran. With a record it does the same through `herdbook run --learn`, and each box begins with what earlier ones found out.
-A box is a folder of its own, with an environment and a home of its own; all it shares with the others is the server's address
-and key.
+A box is a real one, as isolated as this machine can make it: no network, no files but the suite, destroyed after its build. The
+builder's own home is new for each build, too; all that builds share is the server's address and key.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -15,10 +16,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-HERE = Path(__file__).parent
+from herdbook.boxes.provider import BoxSpec, Provider
+from herdbook.boxes.providers import RUN_HERE, choose
+
+HERE = Path(__file__).resolve().parent
 BUILDS = 10
 SUSPECTS = [
     ("CI", "true"),
@@ -50,75 +55,94 @@ def search(run: Try) -> int:
     return runs
 
 
-def tries(command: list[str], box: Path, more: dict[str, str]) -> Try:
-    """A run of the suite in this box, whose environment is that of a machine nobody has set up."""
-    base = {"PATH": os.environ["PATH"], "HOME": str(box)}
+def tries(command: list[str], home: Path, more: dict[str, str]) -> Try:
+    """A run of the suite, from the environment of a machine that nobody has set up."""
+    base = {"PATH": os.environ["PATH"], "HOME": str(home)}
     if "PYTHONPATH" in os.environ:
         base["PYTHONPATH"] = os.path.abspath(os.environ["PYTHONPATH"])
 
     def run(by_hand: dict[str, str]) -> tuple[int, int]:
-        answer = subprocess.run(command, cwd=box, env={**base, **more, **by_hand}, check=False, capture_output=True, text=True)
+        answer = subprocess.run(command, cwd=home, env={**base, **more, **by_hand}, check=False, capture_output=True, text=True)
+        if not re.search(r"^(?:\d+ failed|all passed)$", answer.stderr, re.MULTILINE):
+            raise SystemExit(f"the suite did not run: {answer.stderr.strip()}")
         return answer.returncode, len(re.findall(r"^FAILED ", answer.stderr, re.MULTILINE))
 
     return run
 
 
-def main() -> int:
-    scratch = Path(tempfile.mkdtemp(prefix="ci-quirks-"))
+@contextmanager
+def served(scratch: Path) -> Iterator[dict[str, str]]:
+    """A record of its own for these builds: how to reach it."""
     key = scratch / "key"
     key.write_text(os.urandom(24).hex())
     key.chmod(0o600)
     server = subprocess.Popen(
         [sys.executable, "-m", "herdbook", "serve", "--port", "0", "--key-file", str(key), "--json"],
-        env={**os.environ, "HERDBOOK_HOME": str(scratch / "server")},
+        env={**os.environ, "HERDBOOK_HOME": str(scratch / "server"), "HERDBOOK_EMBED": "off"},
         stdout=subprocess.PIPE,
         text=True,
     )
     assert server.stdout is not None
     try:
-        url = json.loads(server.stdout.readline())["url"]
-        record = {"HERDBOOK_URL": url, "HERDBOOK_KEY": key.read_text()}
-        costs = [(cost_of(build, scratch, {}), cost_of(build, scratch, record)) for build in range(1, BUILDS + 1)]
+        yield {"HERDBOOK_URL": json.loads(server.stdout.readline())["url"], "HERDBOOK_KEY": key.read_text()}
     finally:
         server.terminate()
         server.wait()
         server.stdout.close()
-        shutil.rmtree(scratch)
-    draw(costs)
-    return 0
 
 
-def cost_of(build: int, scratch: Path, record: dict[str, str]) -> int:
+def cost_of(build: int, boxes: Provider, scratch: Path, record: dict[str, str]) -> int:
     """The runs of the suite that one build took, in a box that nobody has used before."""
-    box = scratch / f"box-{build}{'-with-record' if record else ''}"
-    box.mkdir()
-    shutil.copy(HERE / "suite.py", box)
-    suite = [sys.executable, "suite.py", str(build)]
-    wrapped = [
-        sys.executable,
-        "-m",
-        "herdbook",
-        "run",
-        "--entity",
-        "acme/shop/ci",
-        "--task",
-        "make the suite pass",
-        "--learn",
-        "--",
-    ]
-    home = {"HERDBOOK_HOME": str(box / "herdbook"), "HERDBOOK_AGENT": f"builder-{build}"}
-    runs = search(tries([*wrapped, *suite] if record else suite, box, {**record, **home} if record else {}))
-    shutil.rmtree(box)
-    return runs
+    name = f"build-{build}{'-with-record' if record else ''}"
+    home = scratch / name
+    home.mkdir()
+    box = boxes.create(BoxSpec(id=name, label="ten-builds"))
+    try:
+        boxes.put(box, "suite.py", (HERE / "suite.py").read_bytes())
+        suite = [sys.executable, str(HERE / "in_box.py"), boxes.name, str(scratch / "boxes"), name, "suite.py", str(build)]
+        wrapped = [
+            sys.executable,
+            "-m",
+            "herdbook",
+            "run",
+            "--entity",
+            "acme/shop/ci",
+            "--task",
+            "make the suite pass",
+            "--learn",
+        ]
+        wrapped += ["--deadline", "60"]  # a machine may be busy, and it is not time that is measured here
+        mine = {**record, "HERDBOOK_HOME": str(home / "herdbook"), "HERDBOOK_AGENT": f"builder-{build}"}
+        return search(tries([*wrapped, "--", *suite], home, mine) if record else tries(suite, home, {}))
+    finally:
+        boxes.destroy(box.id)
+        shutil.rmtree(home)
 
 
-def draw(costs: list[tuple[int, int]]) -> None:
-    print("runs of the suite until it is green, each build in a fresh box")
+def draw(costs: list[tuple[int, int]], boxes: Provider) -> None:
+    print(f"runs of the suite until it is green, each build in a fresh box ({boxes.name}, {boxes.isolation})")
     print(f"{'build':>5}  {'without a record':<22}{'with one':<22}")
     for build, (without, within) in enumerate(costs, 1):
         print(f"{build:>5}  {without:>2} {'#' * without:<19}{within:>2} {'#' * within}")
     totals = [sum(column) for column in zip(*costs, strict=True)]
     print(f"{'all':>5}  {totals[0]:>2} {'':<19}{totals[1]:>2}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--provider", default="auto", help="where boxes come from (the strongest that isolates here)")
+    parser.add_argument("--builds", type=int, default=BUILDS, help="how many (10)")
+    asked = parser.parse_args()
+    scratch = Path(tempfile.mkdtemp(prefix="ci-quirks-"))
+    try:
+        boxes = choose(asked.provider, state_dir=scratch / "boxes", among=RUN_HERE)
+        with served(scratch) as record:
+            numbers = range(1, asked.builds + 1)
+            costs = [(cost_of(build, boxes, scratch, {}), cost_of(build, boxes, scratch, record)) for build in numbers]
+        draw(costs, boxes)
+    finally:
+        shutil.rmtree(scratch)
+    return 0
 
 
 if __name__ == "__main__":

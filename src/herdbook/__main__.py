@@ -277,6 +277,7 @@ def open_door(chosen: settings.Settings) -> Door:
 
 def serve(invocation: Invocation) -> int:
     """The record over HTTP: the service, handed to the surface that speaks it."""
+    from herdbook.service.learning.embedding import warm
     from herdbook.service.opening import local_identity, open_service
     from herdbook.surfaces.mcp.http import McpOverHttp
     from herdbook.surfaces.rest import command
@@ -286,6 +287,7 @@ def serve(invocation: Invocation) -> int:
     try:
         if started:
             invocation.announce_new_record()
+        warm(service)
         return command.run(invocation.args, service, key=invocation.settings.key, identity=local_identity(), mcp=McpOverHttp)
     finally:
         service.close()

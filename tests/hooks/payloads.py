@@ -13,7 +13,7 @@ CURSOR = {
     "workspace_roots": ["/p"],
 }
 WINDSURF = {"trajectory_id": "tr-1", "execution_id": "ex-1", "timestamp": "2026-01-15T10:30:00Z"}
-COPILOT = {"timestamp": 1704614400000, "cwd": "/p"}
+COPILOT = {"sessionId": "cop-1", "timestamp": 1704614400000, "cwd": "/p"}
 BASH_OUTPUT = {"stdout": "ok", "stderr": "", "interrupted": False, "isImage": False}
 
 # (agent, the event's name where its payload does not say it, payload, what it is: kind, session, task, tool, command, ok)
@@ -100,6 +100,13 @@ DOCUMENTED: list[tuple[str, str | None, dict[str, Any], tuple[Any, ...]]] = [
     (
         "cursor",
         None,
+        {**CURSOR, "hook_event_name": "postToolUseFailure", "tool_name": "Shell", "tool_input": {"command": "npm test"},
+         "error_message": "Command timed out", "failure_type": "timeout", "duration": 10, "cwd": "/p", "is_interrupt": False},
+        ("tool", "conv-1", None, "Shell", "npm test", False),
+    ),
+    (
+        "cursor",
+        None,
         {**CURSOR, "hook_event_name": "afterFileEdit", "file_path": "/p/a", "edits": [{"old_string": "a", "new_string": "b"}]},
         ("tool", "conv-1", None, "edit", "", True),
     ),
@@ -133,20 +140,32 @@ DOCUMENTED: list[tuple[str, str | None, dict[str, Any], tuple[Any, ...]]] = [
     ),
     ("copilot", "sessionStart",
      {**COPILOT, "source": "new", "initialPrompt": "fix it"},
+     ("start", "cop-1", "fix it", "", "", None)),
+    ("copilot", "sessionStart",  # as its first versions told it
+     {"timestamp": 1704614400000, "cwd": "/p", "source": "new", "initialPrompt": "fix it"},
      ("start", "in /p", "fix it", "", "", None)),
     (
         "copilot",
         "postToolUse",
         {**COPILOT, "toolName": "bash", "toolArgs": '{"command":"npm test"}',
          "toolResult": {"resultType": "success", "textResultForLlm": "All tests passed (15/15)"}},
-        ("tool", "in /p", None, "bash", "npm test", True),
+        ("tool", "cop-1", None, "bash", "npm test", True),
     ),
     (
         "copilot",
         "postToolUse",
         {**COPILOT, "toolName": "bash", "toolArgs": '{"command":"npm test"}',
          "toolResult": {"resultType": "failure", "textResultForLlm": "2 failed"}},
-        ("tool", "in /p", None, "bash", "npm test", False),
+        ("tool", "cop-1", None, "bash", "npm test", False),
     ),
-    ("copilot", "sessionEnd", {**COPILOT, "reason": "complete"}, ("end", "in /p", None, "", "", None)),
+    (
+        "copilot",
+        "postToolUseFailure",
+        {**COPILOT, "toolName": "bash", "toolArgs": {"command": "npm test"}, "error": "exited with 1: 2 failed"},
+        ("tool", "cop-1", None, "bash", "npm test", False),
+    ),
+    ("copilot", "agentStop",
+     {**COPILOT, "transcriptPath": "/t", "stopReason": "end_turn"},
+     ("stop", "cop-1", None, "", "", None)),
+    ("copilot", "sessionEnd", {**COPILOT, "reason": "complete"}, ("end", "cop-1", None, "", "", None)),
 ]  # fmt: skip

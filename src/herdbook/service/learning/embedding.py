@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from herdbook.base.errors import HerdbookError
+from herdbook.service.callers import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from herdbook.service.door import Service
@@ -17,6 +20,14 @@ class Embedding(Protocol):
     def embed_next(self, tenant: int, *, after: int, limit: int) -> int: ...
     def state(self, tenant: int) -> dict[str, Any]: ...
     def tidy(self, tenant: int) -> None: ...
+
+
+def warm(service: Service) -> None:
+    """Load the model behind the scenes: whoever asks a server first may not wait as long as that takes."""
+    meanings = service.briefer.orderer.semantics
+    if isinstance(meanings, Embedding):
+        loading = partial(embedding, service, DEFAULT_TENANT)
+        threading.Thread(target=loading, name="herdbook-warm", daemon=True).start()
 
 
 def embedding(service: Service, tenant: int) -> dict[str, Any] | str:

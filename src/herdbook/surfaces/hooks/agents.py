@@ -62,7 +62,7 @@ def toml_text(text: str) -> str:
 
 def cursor(folder: Path, entity: str) -> list[Edit]:
     one = [{"command": hook("cursor", entity)}]
-    events = ("sessionStart", "beforeSubmitPrompt", "afterShellExecution", "afterFileEdit", "sessionEnd")
+    events = ("sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "sessionEnd")
     hooks = {"version": 1, "hooks": dict.fromkeys(events, one)}
     return [
         json_edit(folder / ".cursor" / "mcp.json", {"mcpServers": tools(entity)}),
@@ -81,7 +81,7 @@ def windsurf(folder: Path, entity: str) -> list[Edit]:
 
 
 def copilot(folder: Path, entity: str) -> list[Edit]:
-    events = ("sessionStart", "userPromptSubmitted", "postToolUse", "sessionEnd")
+    events = ("sessionStart", "userPromptSubmitted", "postToolUse", "postToolUseFailure", "agentStop", "sessionEnd")
     hooks = {event: [{"type": "command", "bash": hook("copilot", entity, event), "timeoutSec": SECONDS}] for event in events}
     return [
         json_edit(folder / ".vscode" / "mcp.json", {"servers": tools(entity, type="stdio")}),

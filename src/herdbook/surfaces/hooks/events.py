@@ -132,7 +132,7 @@ def copilot(payload: Payload) -> Event | None:
     if name in COPILOT_EVENTS:
         return Event(COPILOT_EVENTS[name], session, folder, task=text_of(payload, "initialPrompt", "prompt") or None)
     if name in ("postToolUse", "postToolUseFailure"):
-        told = payload.get("toolResult")
+        told = payload.get("toolResult", payload.get("error"))
         result = told.get("textResultForLlm", told) if isinstance(told, Mapping) else told
         kind = told.get("resultType") if isinstance(told, Mapping) else None
         ok = {"success": True, "failure": False}.get(str(kind)) if name == "postToolUse" else False
@@ -142,7 +142,9 @@ def copilot(payload: Payload) -> Event | None:
     return None
 
 
-COPILOT_EVENTS: Final[Mapping[str, Kind]] = {"sessionStart": "start", "userPromptSubmitted": "prompt", "sessionEnd": "end"}
+COPILOT_EVENTS: Final[Mapping[str, Kind]] = {
+    "sessionStart": "start", "userPromptSubmitted": "prompt", "agentStop": "stop", "sessionEnd": "end",
+}  # fmt: skip
 
 
 def verdict(result: Any, *, succeeded: bool | None) -> bool | None:

@@ -21,6 +21,7 @@ from herdbook.surfaces.cli import passthrough
 from herdbook.surfaces.cli.inputs import text_of
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.learning import Attempt, Attempts, lessons, symptoms
+from herdbook.surfaces.cli.parser import number
 from herdbook.surfaces.cli.passthrough import Ended
 from herdbook.surfaces.cli.terminal import Answer, clipped
 
@@ -66,6 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow", metavar="NAME", nargs=1, action="extend", default=[], help="set NAME too, though it decides what programs run"
     )
     parser.add_argument("--learn", action="store_true", help="where it passes after failing, keep the variable that did it")
+    parser.add_argument(
+        "--deadline", metavar="SECONDS", type=number, default=BRIEF_SECONDS, help="wait so long for the briefing (2)"
+    )
     parser.add_argument("command", metavar="-- COMMAND", nargs="+", help="what to run, with its arguments")
 
 
@@ -112,7 +116,7 @@ def connected(invocation: Invocation, *, entity: str, task: str) -> Client | Non
             spool = str(invocation.settings.spool)
     return Client(
         door, agent=invocation.agent, session=invocation.settings.session, entity=entity, task=task, spool=spool,
-        timeout_seconds=TELL_SECONDS,
+        timeout_seconds=max(TELL_SECONDS, invocation.args.deadline),
     )  # fmt: skip
 
 
@@ -121,7 +125,7 @@ def briefed(client: Client | None, invocation: Invocation, entity: str, task: st
     if client is None:
         return {}
     try:
-        answer = client.brief(entity, task=task, deadline_seconds=BRIEF_SECONDS)
+        answer = client.brief(entity, task=task, deadline_seconds=invocation.args.deadline)
     except HerdbookError as problem:
         if not problem.away and problem.status < 500:
             raise
