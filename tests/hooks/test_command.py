@@ -118,14 +118,15 @@ def test_no_input_makes_a_hook_fail(process, data) -> None:
 
 def test_a_briefing_of_ten_thousand_entries_keeps_its_budget(fire, book) -> None:
     """One session's start would fill the agent's window. Counted by a tokenizer of a model, not only by our own estimate."""
-    for number in range(0, 10_000, 500):
-        for each in range(number, number + 500):
-            book.write(
-                "acme/ci",
-                f"quirk-{each}",
-                f"the service {each} wants TZ=UTC and RETRY={each}",
-                why=f"test_{each} fails otherwise",
-            )
+    service, caller = book.transport.service, book.transport.caller
+
+    def written(each: int) -> dict[str, Any]:
+        said = f"the service {each} wants TZ=UTC and RETRY={each}"
+        return {"entity": "acme/ci", "key": f"quirk-{each}", "value": said, "why": f"test_{each} fails otherwise"}
+
+    for first in range(0, 10_000, 1_000):  # many in one transaction: it is not writing that is looked at
+        told = service.commit([service.plan(caller, "write", written(each)) for each in range(first, first + 1_000)])
+        assert {1} == {each["version"] for each in told}
     text = context(fire("SessionStart", "--tokens", "800", "--deadline", "20"))
     assert "quirk-" in text
     assert 800 >= estimate_tokens(text) >= 400
