@@ -197,6 +197,8 @@ WITHOUT_COMMAND: Final = {
     "changes": "who follows the record is a program: it asks again and again, or follows /v1/stream",
     "box_pass": "a pass is made by the host that put the box there, and given to that box alone",
     "box_check": "a pass is checked by the gateway it is shown to",
+    "box_promote": "a box wins by what its host saw: fanout says so",
+    "box_runs": "fanout asks for them, to tell how each ended",
     "box_beat": "a lease is kept by the process that holds it",
     "exposures": "whole runs with every number the ranking saw: read by programs that learn from them, through the client",
     "export_training_data": "`herdbook export training` writes the whole set; this is a look at it, for agents and programs",
@@ -344,11 +346,11 @@ def watch(invocation: Invocation) -> int:
 
 
 def fanout(invocation: Invocation) -> int:
-    """Attempts in boxes, handed a record on which what they write is a draft."""
+    """Attempts in boxes, handed the record and a way to put each box on it."""
     from herdbook.surfaces.cli.commands import fanout as command
-    from herdbook.wiring import CompetingBoxes
+    from herdbook.wiring import BoxWiring
 
-    wiring = CompetingBoxes(invocation.settings)
+    wiring = BoxWiring(invocation.settings)
     try:
         return command.run(invocation, wiring)
     finally:

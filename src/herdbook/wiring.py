@@ -6,12 +6,12 @@ A box's socket is opened here, so that the rooms for boxes and for the record ne
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from herdbook.base import settings
 from herdbook.base.errors import ExtraMissing
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from herdbook.boxes.fanout import Tell
     from herdbook.client import Client
     from herdbook.service.door import Service
-    from herdbook.service.drafting import Drafting
     from herdbook.surfaces.rest.box_sockets import GatewayFor
 
 
@@ -80,33 +79,21 @@ class BoxWiring:
         self.closers.append(close)
         return str(path), close
 
+    def as_box(self, box: str, session: str | None = None) -> Tell:
+        """What tells the record something in the name of this box, as whoever began that session there."""
+        from herdbook.service.callers import DEFAULT_TENANT, box_caller
+        from herdbook.service.drafting import teller
+        from herdbook.service.opening import local_identity
+
+        begun = None if session is None else self.service.record.session(DEFAULT_TENANT, session)
+        if begun is not None and begun.box == box:
+            return partial(self.service.perform, teller(DEFAULT_TENANT, box, begun.identity, begun.channel, begun.reach))
+        return partial(self.service.perform, box_caller(box, identity=local_identity()))
+
     def close(self) -> None:
         """What was opened last goes first: the sockets before the record they answer from."""
         while self.closers:
             self.closers.pop()()
-
-
-class CompetingBoxes(BoxWiring):
-    """The same, but a box's entries are kept as drafts until it has won."""
-
-    @cached_property
-    def service(self) -> Drafting:
-        from herdbook.service.drafting import Drafting
-
-        self.plain = super().service
-        return Drafting(self.plain)
-
-    def as_box(self, box: str) -> Tell:
-        from herdbook.service.callers import box_caller
-        from herdbook.service.opening import local_identity
-
-        return partial(self.plain.perform, box_caller(box, identity=local_identity()))
-
-    def runs_of(self, box: str) -> Sequence[str]:
-        return self.service.runs_of(box)
-
-    def promote(self, box: str) -> Sequence[Mapping[str, Any]]:
-        return self.service.promote(box)
 
 
 def short_digest(text: str) -> str:

@@ -19,11 +19,13 @@ class FileBook:
         self.beats = 0
         place.mkdir(parents=True, exist_ok=True)
 
-    def box_open(self, *, box: str, provider: str, isolation: str, label: str, owner: str, lease_seconds: int) -> dict[str, Any]:
+    def box_open(
+        self, *, box: str, provider: str, isolation: str, label: str, owner: str, lease_seconds: int, **more: Any
+    ) -> dict[str, Any]:
         row = {"box": box, "provider": provider, "isolation": isolation, "label": label, "owner": owner}
         return self._write({**row, "state": "open", "detail": None, "lease_until": self.now() + lease_seconds})
 
-    def box_beat(self, *, box: str, lease_seconds: int) -> dict[str, Any]:
+    def box_beat(self, *, box: str, lease_seconds: int, claim: str | None = None) -> dict[str, Any]:
         row = self.row(box)
         self.beats += 1
         return self._write({**row, "lease_until": self.now() + lease_seconds}) if row["state"] == "open" else row

@@ -69,7 +69,7 @@ def test_only_the_winners_entries_are_told(tmp_path: Path) -> None:
     ], "one version, by the winner, and it stands"
     assert "success" == herdbook(tmp_path / "h", "trace", history[0]["session"])["outcomes"][0]["type"]
     loser = herdbook(tmp_path / "h", "trace", *found["attempts"][0]["sessions"])
-    assert [("draft", {"N": "1"})] == [(each["tool"], each["args"]["value"]["env"]) for each in loser["actions"]]
+    assert [("herdbook.draft", {"N": "1"})] == [(each["tool"], each["args"]["value"]["env"]) for each in loser["actions"]]
     assert ("failure", "process") == (loser["outcomes"][0]["type"], loser["isolation"])
 
 
@@ -135,16 +135,6 @@ def test_what_was_mistyped_is_said(tmp_path: Path, arguments: tuple[str, ...], s
     (tmp_path / "agent.py").write_text("")
     told = herdbook(tmp_path / "h", "fanout", ENTITY, "--provider", "unsafe-process", *arguments, *COMMAND, code=2, cwd=tmp_path)
     assert says in told["error"]["message"]
-
-
-def test_auto_takes_no_provider_that_cannot_do_it(tmp_path: Path) -> None:
-    """Whoever has a Sprites token would pay for a machine and get a refusal."""
-    away = {"SPRITES_TOKEN": "t", "HERDBOOK_SPRITES_CONNECTOR_ID": "c", "HERDBOOK_SPRITES_URL": "http://127.0.0.1:9"}
-    rest = ("fanout", ENTITY, "--isolation-min", "microvm", "--vary", "N=1", *COMMAND)
-    assert "no box provider can isolate here" in herdbook(tmp_path / "h", *rest, code=1, env=away)["error"]["message"]
-    assert "sprites" not in herdbook(tmp_path / "h", *rest, code=1, env=away)["error"]["message"]
-    named = herdbook(tmp_path / "h", "fanout", ENTITY, "--provider", "sprites", "--vary", "N=1", *COMMAND, code=1, env=away)
-    assert "choose a provider that runs here" in named["error"]["message"]
 
 
 def test_why_an_attempt_failed_is_shown() -> None:

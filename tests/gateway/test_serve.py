@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from herdbook.__main__ import main
+from herdbook.base.claims import digest_of
 from tests.gateway.serving import SECRET, World, asked, code
 from tests.gateway.upstream import Upstream, whole
 
@@ -141,7 +142,8 @@ def test_a_providers_own_gateway_is_believed_as_far_as_it_goes(world: World, ups
     world.connect("github", upstream.url)
     world.box("local")
     row = {"box": "sprite-1", "provider": "sprites", "isolation": "microvm", "label": "ci", "owner": "o", "lease_seconds": 100}
-    world.as_host("box_open", row)
+    world.as_host("box_open", {**row, "claim": digest_of("mine")})
+    world.as_host("box_open", {**row, "box": "sprite-2", "claim": digest_of("theirs")})
     state = world.app.open_state(connector=CONNECTOR)
     world.listener.state.update(state)
 
@@ -150,13 +152,25 @@ def test_a_providers_own_gateway_is_believed_as_far_as_it_goes(world: World, ups
         return reply.status, code(reply) if reply.status != 200 else None
 
     key = f"Bearer {CONNECTOR}"
-    assert (200, None) == call("/boxes/sprite-1", Authorization=key)
+    assert (200, None) == call("/boxes/sprite-1~mine", Authorization=key)
     assert ("sprite-1", "asserted") == (world.audit()[-1]["box"], world.audit()[-1]["via"])
-    for box in ("local", "none", "", "x" * 200, "sprite-1%20"):
-        assert (401, "unauthorized") == call(f"/boxes/{box}", Authorization=key)
+    for box in (
+        "local",
+        "none",
+        "",
+        "x" * 200,
+        "sprite-1%20~mine",
+        "sprite-1",
+        "sprite-1~",
+        "sprite-2~mine",
+        "local~mine",
+        "~mine",
+    ):
+        assert (401, "unauthorized") == call(f"/boxes/{box}", Authorization=key), box
     assert (401, "unauthorized") == call("", Authorization=key)
-    assert (401, "unauthorized") == call("/boxes/sprite-1", Authorization=key + "x")
-    assert (401, "unauthorized") == call("/boxes/sprite-1")
-    assert (401, "unauthorized") == call("/boxes/sprite-1", Authorization=f"Bearer {world.token('sprite-1', connections=['*'])}")
+    assert (401, "unauthorized") == call("/boxes/sprite-1~mine", Authorization=key + "x")
+    assert (401, "unauthorized") == call("/boxes/sprite-1~mine")
+    token = world.token("sprite-1", connections=["*"])
+    assert (401, "unauthorized") == call("/boxes/sprite-1~mine", Authorization=f"Bearer {token}")
     assert 1 == len(upstream.asked)
     assert not any(name.startswith("x-herdbook") for name, _ in upstream.asked[0].headers)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from herdbook.base import ids, limits
+from herdbook.base.claims import CLAIM_MARK, digest_of, new_claim
 from herdbook.base.errors import Conflict, HerdbookError, NotFound
 from herdbook.boxes import owner
 from herdbook.boxes.book import Book
@@ -34,6 +35,7 @@ def drop_output(chunk: Chunk) -> None:
 class Held:
     box: Box
     close_socket: Close
+    claim: str  # what the box's address of the record ends in, where it has one
 
 
 class Host:
@@ -64,12 +66,15 @@ class Host:
         limits: BoxLimits | None = None,
         minimum: Isolation = "process",
         outlives: bool = False,
+        competes: bool = False,
         without: tuple[str, ...] = (),
     ) -> Box:
         """Make a box, `without` these programs of its host.
 
-        One that `outlives` this process is not reaped when the process ends, only when its lease does.
+        One that `outlives` this process is not reaped when the process ends, only when its lease does. What one that `competes`
+        writes is a draft, until it is promoted.
         """
+        claim = new_claim()
         box_id = box_id or ids.new_name("box").replace("_", "-")
         BoxSpec(id=box_id, label=self._label)  # refuses bad names before anything is written
         self._book.box_open(
@@ -79,6 +84,8 @@ class Host:
             label=self._label,
             owner=owner.nobody() if outlives else owner.this_process(),
             lease_seconds=self._lease_seconds,
+            competes=competes,
+            claim=digest_of(claim),
         )
         close_socket: Close | None = None
         try:
@@ -91,7 +98,7 @@ class Host:
         except Exception as problem:  # because whatever it was, the row must say that there is no box
             self._end(box_id, close_socket, detail=f"could not be made: {problem}")
             raise
-        self._hold(Held(box, close_socket))
+        self._hold(Held(box, close_socket, claim))
         return box
 
     def adopt(self, box_id: str) -> Box:
@@ -99,10 +106,11 @@ class Host:
         box = next((box for box in self._provider.list(self._label) if box.id == box_id), None)
         if box is None:
             raise NotFound(f"there is no box {box_id!r} with the label {self._label!r}: make a new one")
-        if self._book.box_beat(box=box_id, lease_seconds=self._lease_seconds)["state"] != "open":
+        claim = new_claim()  # the one before is known to nobody any more
+        if self._book.box_beat(box=box_id, lease_seconds=self._lease_seconds, claim=digest_of(claim))["state"] != "open":
             raise Conflict(f"the box {box_id!r} is closed in the record: reap it, then make a new one")
         _, close_socket = self._open_socket(box_id)
-        self._hold(Held(box, close_socket))
+        self._hold(Held(box, close_socket, claim))
         return box
 
     def put(self, box: Box, path: str, data: bytes, *, mode: int = 0o644) -> None:
@@ -134,9 +142,15 @@ class Host:
         timeout_seconds: float | None = None,
     ) -> Execution:
         """As `run`, for callers who read the output themselves."""
-        where = box.record_url or f"unix:{box.sockets.get(SOCKET_IN_BOX, SOCKET_IN_BOX)}"
-        told = {"HERDBOOK_URL": where, **(env or {})}
+        told = {"HERDBOOK_URL": self._record_for(box), **(env or {})}
         return self._provider.exec(box, argv, env=told, cwd=cwd, timeout_seconds=timeout_seconds)
+
+    def _record_for(self, box: Box) -> str:
+        """Where this box finds the record: its socket, or an address that only it is told."""
+        held = self._held.get(box.id)
+        if box.record_url and held is not None:
+            return f"{box.record_url}{CLAIM_MARK}{held.claim}"
+        return box.record_url or f"unix:{box.sockets.get(SOCKET_IN_BOX, SOCKET_IN_BOX)}"
 
     def destroy(self, box: Box | str, *, detail: str | None = None) -> None:
         """End a box and close its row. Doing it twice is doing it once."""

@@ -72,7 +72,7 @@ class Box:
     home: str  # its own directory, as code inside sees it
     python: str  # an interpreter, as code inside sees it
     sockets: Mapping[str, str] = field(default_factory=dict)  # path asked for -> path where code inside finds it
-    record_url: str = ""  # where code inside finds the record, if that is not its socket
+    record_url: str = ""  # where code inside finds the record, if that is not its socket; the box's claim is to be added
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

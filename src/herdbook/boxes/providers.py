@@ -6,7 +6,7 @@ It never settles for a plain process.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,15 +27,12 @@ PROVIDERS: Final[Mapping[str, Callable[[Path], Provider]]] = {
     "unsafe-process": UnsafeProcess,
 }
 STRONGEST_FIRST: Final = ("sprites", "docker", "podman", "bubblewrap")  # what `auto` may take; unsafe-process is never among them
-RUN_HERE: Final = STRONGEST_FIRST[1:]  # for what needs the box's socket
 
 
-def choose(
-    name: str = AUTO, *, minimum: Isolation | None = None, state_dir: Path | str, among: Sequence[str] = STRONGEST_FIRST
-) -> Provider:
+def choose(name: str = AUTO, *, minimum: Isolation | None = None, state_dir: Path | str) -> Provider:
     """A provider that was seen to work a moment ago. Without `minimum`, `auto` asks for `namespace`, and a name for itself."""
     if name == AUTO:
-        return strongest(minimum or "namespace", Path(state_dir), among)
+        return strongest(minimum or "namespace", Path(state_dir))
     provider = by_name(name, Path(state_dir))
     if minimum is not None:
         demand(provider, minimum)
@@ -45,9 +42,9 @@ def choose(
     return provider
 
 
-def strongest(minimum: Isolation, state_dir: Path, among: Sequence[str]) -> Provider:
+def strongest(minimum: Isolation, state_dir: Path) -> Provider:
     findings = []
-    for name in among:
+    for name in STRONGEST_FIRST:
         provider = by_name(name, state_dir)
         if not at_least(provider.isolation, minimum):
             findings.append(

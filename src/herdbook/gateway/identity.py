@@ -16,6 +16,7 @@ from hmac import compare_digest
 from typing import Any, Final, Literal, Protocol
 
 from herdbook.base import limits
+from herdbook.base.claims import parted
 from herdbook.base.clock import Clock
 from herdbook.base.errors import Unauthorized
 from herdbook.base.reach import ANY
@@ -54,26 +55,30 @@ class LiveBoxes:
 
     def __init__(self, call: Call, clock: Clock) -> None:
         self.call, self.clock = call, clock
-        self.told: dict[tuple[str, str], tuple[int, Row]] = {}
+        self.told: dict[tuple[str, ...], tuple[int, Row]] = {}
         self.asker = ThreadPoolExecutor(1, thread_name_prefix="herdbook-gateway-boxes")
 
     async def row(self, box: str) -> Row | None:
         """The row of a box that is open and whose lease holds; None for any other."""
-        found = (await self.ask("box_list", "box", box))["boxes"]
-        return next((row for row in found if row["box"] == box and row["live"]), None)
+        return live(box, await self.ask("box_list", box=box))
+
+    async def claimed(self, box: str, claim: str) -> Row | None:
+        """The same, if the claim with this digest is that box's."""
+        return live(box, await self.ask("box_list", box=box, claim=claim))
 
     async def checked(self, token: str) -> Row:
         """What a pass says, and whether it holds."""
-        return await self.ask("box_check", "token", token)
+        return await self.ask("box_check", token=token)
 
-    async def ask(self, verb: str, field: str, value: str) -> Row:
-        asked_at, answer = self.told.get((verb, value), (None, {}))
+    async def ask(self, verb: str, **fields: str) -> Row:
+        question = (verb, *fields.values())
+        asked_at, answer = self.told.get(question, (None, {}))
         now = self.clock.now()
         if asked_at is None or not asked_at <= now < asked_at + ROW_SECONDS * 1_000_000:
-            answer = await self.verb(verb, {field: value})
+            answer = await self.verb(verb, dict(fields))
             if len(self.told) >= ROWS_MAX:
                 self.told.clear()
-            self.told[verb, value] = (now, answer)
+            self.told[question] = (now, answer)
         return answer
 
     async def verb(self, verb: str, fields: dict[str, Any]) -> Any:
@@ -118,13 +123,19 @@ class PassDoor:
         return Identity(str(said["box"]), str(row["label"]), "token", None if ANY in allowed else allowed)
 
     async def asserted(self, claimed: str | None) -> Identity:
-        """The provider has checked that one of its boxes calls; which, the box says itself, and that is written down."""
-        row = await self.boxes.row(claimed) if claimed and len(claimed) <= limits.ID_CHARS_MAX else None
+        """The provider has checked that one of its boxes calls; which, the box says itself, by an address only it was told."""
+        box, claim = parted(claimed or "")
+        row = await self.boxes.claimed(box, claim) if 0 < len(box) <= limits.ID_CHARS_MAX else None
         if row is None or row["provider"] not in ASSERTING:
             raise Unauthorized(
-                "say which box calls, by /boxes/BOX before the address: one that lives at the connector's provider"
+                "say which box calls, by /boxes/BOX~CLAIM before the address, as it stands in the box's HERDBOOK_URL: one that "
+                "lives at the connector's provider"
             )
         return Identity(str(row["box"]), str(row["label"]), "asserted")
+
+
+def live(box: str, answer: Row) -> Row | None:
+    return next((row for row in answer["boxes"] if row["box"] == box and row["live"]), None)
 
 
 def digest_of(key: str | None) -> bytes | None:

@@ -337,10 +337,20 @@ class BoxView(TypedDict):
     lease_until: str
     closed_at: str | None
     detail: str | None
+    competes: bool  # what it writes is a draft
 
 
 class Boxes(TypedDict):
     boxes: list[BoxView]
+
+
+class BoxPromoted(TypedDict):
+    box: str
+    told: list[Written]  # what had been drafted, each as it is now
+
+
+class BoxRunsAnswer(TypedDict):
+    sessions: list[str]
 
 
 class JobWas(TypedDict):

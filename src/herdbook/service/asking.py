@@ -195,8 +195,15 @@ def box_list(service: Service, caller: Caller, request: requests.BoxList) -> dic
     """Boxes by label, newest first."""
     label = None if request.label is None else text.name(request.label, what="label")
     box = None if request.box is None else text.identifier(request.box, what="box id")
-    fields = {"box": box, "label": label, "live": request.live, "limit": request.limit}
+    if request.claim is not None and box is None:
+        raise InvalidRequest("a claim is one box's: name the box")
+    fields = {"box": box, "claim": request.claim, "label": label, "live": request.live, "limit": request.limit}
     return leases.listed(service.record.store, caller.tenant, fields, at=service.clock.now())
+
+
+def box_runs(service: Service, caller: Caller, request: requests.BoxRuns) -> dict[str, Any]:
+    """The runs that were begun in a box."""
+    return leases.runs(service.record.store, caller.tenant, text.identifier(request.box, what="box id"))
 
 
 def job_list(service: Service, caller: Caller, request: requests.JobList) -> dict[str, Any]:

@@ -1,79 +1,78 @@
-"""A service for boxes that compete: what one of them writes is a draft on its own session, and the host tells it only if it wins.
+"""Boxes that compete: what one of them writes is a draft on its own session, and is told only if its host says that it has won.
 
 Dead ends are told at once, since the others are to skip them now. A draft is an action of its run, so the trace shows what a
-loser would have written; it is no entry, and nobody is briefed with it.
+loser would have written; it is no entry, and nobody is briefed with it. All of it is in the record, so that boxes may reach it by
+any server and their host by another.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from herdbook.base.errors import InvalidRequest
+from herdbook.base.ids import new_name
+from herdbook.base.reach import EVERYTHING, Reach
+from herdbook.record import leases, sessions
+from herdbook.record.store.protocol import Transaction, Work
+from herdbook.service import requests
 from herdbook.service.callers import Caller
-from herdbook.service.door import Service, parsed
-from herdbook.service.requests import Write
-from herdbook.service.verbs import VERBS, Verb
 
-DRAFT: Final = "draft"
+if TYPE_CHECKING:
+    from herdbook.service.door import Service
+
+DRAFT: Final = "herdbook.draft"
+Writer = Callable[["Service", Caller, requests.Write], Work]
 
 
-class Drafting(Service):
-    """The same record; only what a box writes takes the way round."""
+def unless_competing(service: Service, caller: Caller, request: requests.Write, write: Work) -> Work:
+    """The write itself, or, from a box that competes, its draft. What would be refused later is refused now."""
+    box = caller.box
+    if box is None or request.worked is False:
+        return write
 
-    def __init__(self, service: Service) -> None:
-        self.__dict__.update(service.__dict__)
-        self.drafts: dict[str, dict[str, tuple[Caller, Write]]] = {}
-        self.runs: dict[str, dict[str, None]] = {}
-        self.lock = threading.Lock()
-
-    def acted(self, caller: Caller, verb: Verb, request: Any) -> Any:
-        if caller.box is not None and verb.name == "start_session":
-            return self.begun(str(caller.box), super().acted(caller, verb, request))
-        if verb.name != "write" or caller.box is None or request.worked is False:
-            return super().acted(caller, verb, request)
+    def work(tx: Transaction) -> Any:
+        if not leases.competes(tx, caller.tenant, box):
+            return write(tx)
         if request.session is None:
             raise InvalidRequest("a box that competes writes within a session: name it, for the draft is kept there")
-        super().acted(caller, verb, request)  # refused now, if it would be refused later
-        noted = super().acted(caller, VERBS["record_action"], parsed(VERBS["record_action"], action(request), lax=False))
+        sessions.record_action(service.record, tx, caller.stamp, action(request), at=service.clock.now())
+        return {"entity": request.entity, "key": request.key, "version": 0, "supersedes": None, "draft": True}
 
-        def keep(tx: Any) -> dict[str, Any]:
-            noted(tx)
-            with self.lock:
-                mine = self.drafts.setdefault(str(caller.box), {})
-                mine[request.request_id or f"draft {len(mine)}"] = (caller, request)
-            return {"entity": request.entity, "key": request.key, "version": 0, "supersedes": None, DRAFT: True}
-
-        return keep
-
-    def begun(self, box: str, begin: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
-        def remember(tx: Any) -> dict[str, Any]:
-            answer = begin(tx)
-            with self.lock:
-                self.runs.setdefault(box, {})[str(answer["session"])] = None
-            return answer
-
-        return remember
-
-    def runs_of(self, box: str) -> list[str]:
-        """The sessions that were begun in this box, in their order."""
-        with self.lock:
-            return list(self.runs.get(box, ()))
-
-    def promote(self, box: str) -> list[Mapping[str, Any]]:
-        """Tell what this box wrote, in its order, as the box; the answers."""
-        with self.lock:
-            mine = self.drafts.pop(box, {})
-        write = VERBS["write"]
-        told = [(caller, super(Drafting, self).acted(caller, write, request)) for caller, request in mine.values()]
-        return [self.record.store.write(work, tenant=caller.tenant) for caller, work in told]
+    return work
 
 
-def action(request: Write) -> dict[str, Any]:
+def promotion(service: Service, caller: Caller, box: str, write: Writer) -> Work:
+    """Tell what this box wrote, in its order, as the box and as far as it reached."""
+
+    def work(tx: Transaction) -> dict[str, Any]:
+        told = []
+        for identity, channel, reach, args in leases.promote(tx, caller.tenant, box, tool=DRAFT):
+            as_box = teller(caller.tenant, box, identity, channel, reach)
+            told.append(write(service.seen_by(as_box.reach), as_box, msgspec.json.decode(args, type=requests.Write))(tx))
+        return {"box": box, "told": told}
+
+    return work
+
+
+def teller(tenant: int, box: str, identity: str, channel: str, reach: str | None) -> Caller:
+    """The box as it was when it began a run, with what it reached then."""
+    reached = EVERYTHING if reach is None else Reach.of(json.loads(reach))
+    return Caller(tenant, identity, frozenset({"read", "write"}), channel, box, origin="agent", reach=reached)
+
+
+def refuse_forged(tool: str) -> None:
+    """An action under this name would be told as if it had been written, unchecked."""
+    if tool == DRAFT:
+        raise InvalidRequest(f"the name {DRAFT!r} is kept for what a competing box writes: name the tool that was called")
+
+
+def action(request: requests.Write) -> dict[str, Any]:
     """The draft as an action of its run."""
-    said = {name: value for name, value in msgspec.to_builtins(request).items() if value not in (None, [])}
-    told = {"session": request.session, "tool": DRAFT, "args": said}
-    return {**told, "request_id": f"draft {request.request_id}"} if request.request_id else told
+    plain = msgspec.to_builtins(request)
+    said = {name: value for name, value in plain.items() if name == "value" or value not in (None, [])}
+    name = f"draft {request.request_id}" if request.request_id else new_name("r")
+    return {"session": request.session, "tool": DRAFT, "args": said, "result": None, "ok": None, "request_id": name}

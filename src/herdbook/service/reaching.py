@@ -30,6 +30,7 @@ VERBS: Final = {
     **dict.fromkeys(("status", "tune", "tuning", "exposures", "embed", "prove"), TENANT),
     **dict.fromkeys(("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"), TENANT),
     **dict.fromkeys(("runs", "export_training_data", "artefact_keep", "artefact_runs", "artefact_set", "artefact_list"), TENANT),
+    **dict.fromkeys(("box_promote", "box_runs"), TENANT),
     **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),
 }
 
@@ -52,7 +53,7 @@ FIELDS: Final = {
     **dict.fromkeys(("tokens", "names", "explain", "version", "limit", "old", "new", "after", "request_id", "if_version"), FREE),
     **dict.fromkeys(("tool", "args", "result", "ok", "name", "text", "note", "type", "task_input", "observed"), FREE),
     **dict.fromkeys(("artifacts", "verified_by", "exit_code", "provider", "isolation", "label", "owner"), FREE),
-    **dict.fromkeys(("lease_seconds", "detail", "live", "connections", "seconds", "token"), FREE),
+    **dict.fromkeys(("lease_seconds", "detail", "live", "connections", "seconds", "token", "competes", "claim"), FREE),
 }
 
 

@@ -19,6 +19,7 @@ Tokens = Annotated[int, Meta(ge=limits.BRIEFING_TOKENS_MIN, le=limits.BRIEFING_T
 Lease = Annotated[int, Meta(ge=1, le=limits.BOX_LEASE_SECONDS_MAX)]
 Budget = Annotated[int, Meta(ge=1, le=limits.JOB_BUDGET_SECONDS_MAX)]
 Window = Annotated[int, Meta(ge=1, le=limits.JOB_WINDOW_SECONDS_MAX)]
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 ExitCode = Annotated[int, Meta(ge=-255, le=255)]
 
 
@@ -225,6 +226,8 @@ class BoxOpen(Request):
     label: str
     owner: str  # host name, process id and its start time: who keeps the lease
     lease_seconds: Lease = limits.BOX_LEASE_SECONDS_DEFAULT
+    competes: bool = False  # what it writes is a draft, until it has won
+    claim: Digest | None = None  # of what its address ends in, where a provider's connector speaks for it
 
 
 class BoxBeat(Request):
@@ -232,6 +235,19 @@ class BoxBeat(Request):
 
     box: str
     lease_seconds: Lease = limits.BOX_LEASE_SECONDS_DEFAULT
+    claim: Digest | None = None  # a new one, from whoever takes the box over
+
+
+class BoxPromote(Request):
+    """A competing box has won: tell what it drafted, in its name. From then on what it writes counts."""
+
+    box: str
+
+
+class BoxRuns(Request):
+    """The runs that were begun in a box, in order."""
+
+    box: str
 
 
 class BoxClose(Request):
@@ -245,6 +261,7 @@ class BoxList(Request):
     """Boxes by label, newest first, or the one called `box`; `live` leaves out the closed ones."""
 
     box: str | None = None
+    claim: Digest | None = None  # only if this is the box's
     label: str | None = None
     live: bool = False
     limit: Page = limits.LIST_PAGE_DEFAULT

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from herdbook.base import text
 from herdbook.base.ids import new_name
 from herdbook.record import entries, jobs, leases, outcomes, sessions
 from herdbook.record.store.protocol import Transaction, Work
-from herdbook.service import requests
+from herdbook.service import drafting, requests
 from herdbook.service.callers import Caller
 
 if TYPE_CHECKING:
@@ -31,7 +32,11 @@ def end_session(service: Service, caller: Caller, request: requests.EndSession) 
 
 
 def write(service: Service, caller: Caller, request: requests.Write) -> Work:
-    """The next version of an entry: supersedes, never overwrites."""
+    """The next version of an entry: supersedes, never overwrites. Of a box that competes, a draft."""
+    return drafting.unless_competing(service, caller, request, written(service, caller, request))
+
+
+def written(service: Service, caller: Caller, request: requests.Write) -> Work:
     fields = with_request_id(request)
     fields["links"] = [msgspec.to_builtins(link) for link in request.links]
     draft = entries.draft(service.record, caller.stamp, fields)
@@ -43,6 +48,7 @@ def write(service: Service, caller: Caller, request: requests.Write) -> Work:
 
 def record_action(service: Service, caller: Caller, request: requests.RecordAction) -> Work:
     """One tool call of the run, as it happened."""
+    drafting.refuse_forged(request.tool)
     return stamped(service, caller, sessions.record_action, with_request_id(request))
 
 
@@ -88,6 +94,11 @@ def box_beat(service: Service, caller: Caller, request: requests.BoxBeat) -> Wor
 def box_close(service: Service, caller: Caller, request: requests.BoxClose) -> Work:
     """The box is gone."""
     return boxed(service, caller, leases.close_box, request)
+
+
+def box_promote(service: Service, caller: Caller, request: requests.BoxPromote) -> Work:
+    """A competing box has won."""
+    return drafting.promotion(service, caller, text.identifier(request.box, what="box id"), written)
 
 
 def job_put(service: Service, caller: Caller, request: requests.JobPut) -> Work:

@@ -93,6 +93,8 @@ VERBS: dict[str, Verb] = {
         tell("box_beat", "host", requests.BoxBeat, answers.BoxView, telling.box_beat),
         tell("box_close", "host", requests.BoxClose, answers.BoxView, telling.box_close),
         ask("box_list", "host", requests.BoxList, answers.Boxes, asking.box_list),
+        tell("box_promote", "host", requests.BoxPromote, answers.BoxPromoted, telling.box_promote),
+        ask("box_runs", "host", requests.BoxRuns, answers.BoxRunsAnswer, asking.box_runs),
         tell("box_pass", "host", access.MakeBoxPass, access_answers.BoxPassMade, passes.box_pass),
         ask("box_check", "host", access.CheckBoxPass, access_answers.BoxPassChecked, passes.box_check),
         tell("job_put", "dispatch", requests.JobPut, answers.JobWas, telling.job_put),

@@ -121,6 +121,53 @@ class IdentitiesContract(Contract):
         with refused("not_found"):
             ann.do("box_beat", box="c")
 
+    def test_what_a_competing_box_writes_is_a_draft_until_it_has_won(self, ann: Desk, box_a: Desk, box_b: Desk) -> None:
+        """Seven boxes that were wrong would be read beside the one that was right, whichever server they came by."""
+        row = {"provider": "p", "isolation": "namespace", "label": "l", "owner": "o"}
+        for desk in (box_a, box_b):
+            assert ann.do("box_open", box=desk.caller.box, competes=True, **row)["competes"]
+            desk.begin(f"s-{desk.caller.box}")
+            values: list[Any] = ["first", None, []]
+            for value in values:
+                told = desk.write("found", value, session=f"s-{desk.caller.box}", request_id=f"{desk.caller.box} {value}")
+                assert (0, True) == (told["version"], told["draft"])
+            desk.write("no", {}, session=f"s-{desk.caller.box}", kind="experience", worked=False)
+            with refused("invalid_request", saying="within a session"):
+                desk.write("found", 1)
+            with refused("invalid_request", saying="is kept for"):
+                desk.do("record_action", session=f"s-{desk.caller.box}", tool="herdbook.draft", args={"entity": "forged"})
+        with refused("not_found"):
+            ann.read("found")
+        assert ann.read("no")["worked"] is False, "a dead end is told at once"
+        assert ["s-box-a"] == ann.do("box_runs", box=box_a.caller.box)["sessions"]
+        told = ann.do("box_promote", box=box_a.caller.box)["told"]
+        versions = [(each["version"], each["request_id"]) for each in told]
+        assert [(1, "box-a first"), (2, "box-a None"), (3, "box-a []")] == versions
+        assert ([], box_a.caller.box) == (ann.read("found")["value"], ann.read("found")["box"])
+        assert [] == ann.do("box_promote", box=box_a.caller.box)["told"], "told once"
+        assert 4 == box_a.write("found", "after", session="s-box-a")["version"], "it has won: what it writes counts"
+        assert 0 == box_b.write("found", "loser", session="s-box-b")["version"]
+        with refused("not_found"):
+            ann.do("box_promote", box="nobody")
+        with refused("forbidden"):
+            box_b.do("box_promote", box=box_b.caller.box)
+
+    def test_a_box_is_known_by_its_claim(self, ann: Desk) -> None:
+        """A box behind a connector would call in the name of another one whose id it has read somewhere."""
+        row = {"box": "b", "provider": "p", "isolation": "namespace", "label": "l", "owner": "o"}
+        ann.do("box_open", **row, claim="a" * 64)
+        ann.do("box_open", **row | {"box": "plain"})
+        asked = [("b", "a" * 64), ("b", "b" * 64), ("plain", "a" * 64), ("none", "a" * 64)]
+        assert [1, 0, 0, 0] == [len(ann.do("box_list", box=box, claim=claim)["boxes"]) for box, claim in asked]
+        assert "a" * 64 not in str(ann.do("box_list")), "nobody is told"
+        ann.do("box_beat", box="b", claim="c" * 64)
+        ann.do("box_beat", box="b")
+        assert [0, 1] == [len(ann.do("box_list", box="b", claim=claim * 64)["boxes"]) for claim in "ac"]
+        with refused("invalid_request", saying="name the box"):
+            ann.do("box_list", claim="a" * 64)
+        with refused("request_conflict"):
+            ann.do("box_open", **row, claim="a" * 64)
+
     def test_scopes_are_denied_unless_given(self, service: Service) -> None:
         """A key that may only read would write."""
         for scope in ("read", "write", "attest", "host"):

@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
+from herdbook.base.claims import parted
 from herdbook.base.errors import Busy, HerdbookError, NotFound, Unauthorized, Unavailable
 from herdbook.base.http_edge import Internal
 from herdbook.base.ids import new_name
@@ -293,22 +294,25 @@ class SpansEndpoint(Endpoint):
 class AssertedEndpoint(VerbEndpoint):
     """`/boxes/{box}/v1/{verb}`: through a connector of the box's own provider, which shows a key and passes the path on.
 
-    Which box it is, is only said, so the channel is `asserted`: it has to be one that lives, and gets what a box may, no more.
+    Which box it is, is said by the box, in an address that only it was told, so the channel is `asserted`. It has to live, and
+    gets what a box may. Whoever does not know that address learns nothing, not even whether there is such a box.
     """
 
     def route(self, name: str) -> str:
         return f"/boxes/{{box}}/v1/{name}"
 
     async def caller(self, call: Call) -> Caller:
-        door, box = door_of(call.scope), call.scope["path_params"]["box"]
+        door, (box, claim) = door_of(call.scope), parted(call.scope["path_params"]["box"])
         caller = door.admit(call.headers)
         shows_a_key = isinstance(door, ServerDoor) and (caller.key is not None or door.digest is not None)
         if not shows_a_key or caller.box is not None:
             raise Unauthorized("a box is only believed behind a connector that shows a key: serve with one")
         asker = replace(caller, scopes=caller.scopes | {"host"}, verbs=None)
-        found = await self.app.ask(asker, VERBS["box_list"], {"box": box, "live": True}, lax=False, request_id=call.request_id)
+        found = await self.app.ask(
+            asker, VERBS["box_list"], {"box": box, "claim": claim, "live": True}, lax=False, request_id=call.request_id
+        )
         if not any(row["box"] == box and row["live"] for row in json.loads(found.body)["boxes"]):
-            raise Unauthorized("this box is closed in the record, or its lease ran out: it may call nothing any more")
+            raise Unauthorized("no box that lives has this address: take it from HERDBOOK_URL in the box, as it is")
         return replace(caller, scopes=caller.scopes & {"read", "write"}, channel="asserted", origin="agent", box=box)
 
 

@@ -13,6 +13,8 @@ REF: Final = {"ref": "ci-8841"}
 REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "box_open": {**BOX, "provider": "bubblewrap", "isolation": "namespace", "label": "checkout", "owner": "builder-2/4711/88123"},
     "box_beat": {**BOX, "lease_seconds": 120},
+    "box_promote": {**BOX},
+    "box_runs": {**BOX},
     "start_session": {**SESSION, "agent": "fixer", "entity": "acme/checkout/tests", "task": "make the checkout tests pass"},
     "write": {
         **ENTRY,

@@ -7,17 +7,17 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from herdbook import client
 from herdbook.base import files
-from herdbook.base.errors import InvalidRequest
-from herdbook.boxes.fanout import Attempt, Board, Budget, FanOut, Tell, Variant, fan_out
+from herdbook.base.errors import InvalidRequest, Unavailable
+from herdbook.boxes.fanout import Attempt, Board, Budget, FanOut, Tell, Variant, fan_out, last_line
 from herdbook.boxes.host import Host
-from herdbook.boxes.provider import WEAKEST_FIRST, Isolation, Provider
-from herdbook.boxes.providers import AUTO, PROVIDERS, RUN_HERE, choose
+from herdbook.boxes.provider import WEAKEST_FIRST, Box, Isolation, Provider
+from herdbook.boxes.providers import AUTO, PROVIDERS, choose
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.parser import whole_number
 from herdbook.surfaces.cli.problems import Usage
@@ -27,6 +27,8 @@ LABEL: Final = "herdbook-fanout"
 TAIL_BYTES: Final = 8_000
 FILES_BYTES_MAX: Final = 8 * 1024 * 1024
 VARIANTS_MAX: Final = 10_000
+REACH_SECONDS: Final = 60.0
+REACHES_RECORD: Final = "from client import Client; Client(session='').call('list', {'limit': 1})"
 EXAMPLES: Final = """\
 example:
   $ herdbook fanout acme/checkout --task "make the suite green" --files checkout \\
@@ -38,7 +40,7 @@ Exit code: 0 if an attempt passed, 1 if none did."""
 
 
 class Wiring(Protocol):
-    """What the composition root hands in: a record on which what a box writes is a draft."""
+    """What the composition root hands in."""
 
     @property
     def boxes_dir(self) -> Path: ...
@@ -47,16 +49,8 @@ class Wiring(Protocol):
 
     def open_socket(self, box: str) -> tuple[str, Callable[[], None]]: ...
 
-    def as_box(self, box: str) -> Tell:
-        """What tells the record something in the name of this box, past the drafts."""
-        ...
-
-    def runs_of(self, box: str) -> Sequence[str]:
-        """The sessions that were begun in this box."""
-        ...
-
-    def promote(self, box: str) -> Sequence[Mapping[str, Any]]:
-        """Tell what this box has drafted; the answers."""
+    def as_box(self, box: str, session: str | None = None) -> Tell:
+        """What tells the record something in the name of this box, as whoever began that session there."""
         ...
 
 
@@ -75,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wall-seconds", metavar="N", type=whole_number, default=600, help="end after this long (600)")
     parser.add_argument("--box-seconds", metavar="N", type=whole_number, default=3600, help="start nothing past this sum (3600)")
     parser.add_argument(
-        "--provider", choices=(AUTO, *PROVIDERS), default=AUTO, help="what makes the boxes (the strongest that runs here)"
+        "--provider", choices=(AUTO, *PROVIDERS), default=AUTO, help="what makes the boxes (the strongest that works here)"
     )
     parser.add_argument("--isolation-min", choices=WEAKEST_FIRST[1:], help="refuse to run in less")
     parser.add_argument("command", metavar="-- COMMAND", nargs="+", help="what to run in each box, with its arguments")
@@ -85,9 +79,7 @@ def run(invocation: Invocation, wiring: Wiring) -> int:
     args = invocation.args
     variants, pushed = variants_of(args), files_of(args.files)
     minimum: Isolation | None = args.isolation_min
-    if args.provider == "sprites":
-        raise InvalidRequest("boxes that compete write drafts through a socket of this machine: choose a provider that runs here")
-    provider = choose(args.provider, minimum=minimum, state_dir=wiring.boxes_dir, among=RUN_HERE)
+    provider = choose(args.provider, minimum=minimum, state_dir=wiring.boxes_dir)
     book = wiring.open_record()
     task = args.task or " ".join(args.command)
     budget = Budget(attempts=args.boxes, at_once=args.at_once, wall_seconds=args.wall_seconds, box_seconds=args.box_seconds)
@@ -115,14 +107,17 @@ class Crew:
     command: Sequence[str]
     entity: str
     task: str
+    reached: threading.Event = field(default_factory=threading.Event)  # a box elsewhere was seen to reach the record
 
     def run(self, attempt: Attempt, *, timeout_seconds: float, stop: threading.Event) -> str:
         """One attempt in a box of its own; ended when somebody else has won."""
-        box = self.host.open()
+        box = self.host.open(competes=True)
         attempt.box = box.id
         try:
             for name, data in self.files.items():
                 self.host.put(box, name, data)
+            if box.record_url and not self.reached.is_set():
+                self.see_that_it_reaches_the_record(box)
             env = {**attempt.variant.env, "HERDBOOK_AGENT": "fanout"}
             words = [filled(word, attempt.variant.env) for word in self.command]
             execution = self.host.start(box, words, env=env, timeout_seconds=timeout_seconds)
@@ -140,25 +135,39 @@ class Crew:
         finally:  # what a killed fan-out leaves, the reaper ends
             self.host.destroy(box, detail="the attempt is over")
 
+    def see_that_it_reaches_the_record(self, box: Box) -> None:
+        """Before the first attempt elsewhere: what fails because the way is shut would be kept as a dead end."""
+        said = bytearray()
+        look = [box.python, "-c", REACHES_RECORD]
+        code = self.host.run(box, look, timeout_seconds=REACH_SECONDS, on_output=lambda chunk: said.extend(chunk[1]))
+        if code != 0:
+            why = last_line(said.decode(errors="replace"))
+            raise Unavailable(
+                f"a box at {box.provider} does not reach the record by its connector ({why}): "
+                "serve this record where the connector leads, with the key that it shows"
+            )
+        self.reached.set()
+
     def tell(self, attempt: Attempt) -> None:
         """The outcome of an attempt that came to an end, attested; and the winner's entries before that, so that they stand."""
         if attempt.state not in ("won", "failed"):
             return
         box = attempt.box
-        tell = self.wiring.as_box(box)  # the run is the box's, also where its command knows nothing of the record
-        runs = list(self.wiring.runs_of(box)) or [self.begun(box, tell)]
+        runs = self.book.call("box_runs", {"box": box})["sessions"] or [self.begun(box)]
         attempt.sessions = runs
-        if attempt.state == "won" and not self.wiring.promote(box):
+        if attempt.state == "won" and not self.book.call("box_promote", {"box": box})["told"]:
             why = f"the command passes with {attempt.variant.approach}, found by trying"
             entry = {"entity": self.entity, "key": "fanout-winner", "value": {"env": dict(attempt.variant.env)}, "why": why}
-            tell("write", {**entry, "session": runs[-1]})
+            self.wiring.as_box(box, runs[-1])("write", {**entry, "session": runs[-1]})
         for session in runs:
-            ref = self.outcome_of(session) or self.concluded(session, attempt, tell)
+            ref = self.outcome_of(session) or self.concluded(session, attempt)
             said = {"ref": ref, "exit_code": attempt.exit_code, "box": box, "note": f"seen by the host of {box}"}
             self.book.call("attest", said)
 
-    def begun(self, box: str, tell: Tell) -> str:
-        tell("start_session", {"session": box, "agent": "fanout", "entity": self.entity, "task": self.task})
+    def begun(self, box: str) -> str:
+        """The run is the box's, also where its command knows nothing of the record."""
+        said = {"session": box, "agent": "fanout", "entity": self.entity, "task": self.task}
+        self.wiring.as_box(box)("start_session", said)
         return box
 
     def outcome_of(self, session: str) -> str:
@@ -166,9 +175,11 @@ class Crew:
         outcomes = self.book.call("trace", {"ref": session})["outcomes"]
         return str(outcomes[-1]["ref"]) if outcomes else ""
 
-    def concluded(self, session: str, attempt: Attempt, tell: Tell) -> str:
+    def concluded(self, session: str, attempt: Attempt) -> str:
         kind, ref = "success" if attempt.exit_code == 0 else "failure", f"fanout:{session}"
-        tell("commit_outcome", {"session": session, "ref": ref, "type": kind, "task_input": self.task})
+        self.wiring.as_box(attempt.box, session)(
+            "commit_outcome", {"session": session, "ref": ref, "type": kind, "task_input": self.task}
+        )
         return ref
 
 

@@ -108,16 +108,18 @@ WHERE v.tenant = %(tenant)s AND v.session = %(session)s ORDER BY v.id OFFSET %(w
 
 -- name: insert_box
 -- The row comes before the box.
-INSERT INTO box (tenant, id, provider, isolation, label, owner, opened_at, lease_until)
-VALUES (%(tenant)s, %(box)s, %(provider)s, %(isolation)s, %(label)s, %(owner)s, %(at)s, %(lease_until)s);
+INSERT INTO box (tenant, id, provider, isolation, label, owner, opened_at, lease_until, competes, claim)
+VALUES (%(tenant)s, %(box)s, %(provider)s, %(isolation)s, %(label)s, %(owner)s, %(at)s, %(lease_until)s, %(competes)s,
+        %(claim)s);
 
 -- name: box
 -- One box.
-SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail FROM box WHERE tenant = %(tenant)s AND id = %(box)s;
+SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail, competes, claim FROM box WHERE tenant = %(tenant)s AND id = %(box)s;
 
 -- name: beat_box
 -- A closed box has no lease to lengthen.
-UPDATE box SET lease_until = %(lease_until)s WHERE tenant = %(tenant)s AND id = %(box)s AND closed_at IS NULL;
+UPDATE box SET lease_until = %(lease_until)s, claim = coalesce(%(claim)s::text, claim)
+WHERE tenant = %(tenant)s AND id = %(box)s AND closed_at IS NULL;
 
 -- name: close_box
 -- The first closing counts.
@@ -125,6 +127,20 @@ UPDATE box SET closed_at = %(at)s, detail = %(detail)s WHERE tenant = %(tenant)s
 
 -- name: boxes
 -- Newest first.
-SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail FROM box
+SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail, competes, claim FROM box
 WHERE tenant = %(tenant)s AND (%(label)s::text IS NULL OR label = %(label)s) AND (%(live)s = 0 OR closed_at IS NULL)
 ORDER BY opened_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: box_has_won
+-- From now on what it writes counts.
+UPDATE box SET competes = 0 WHERE tenant = %(tenant)s AND id = %(box)s;
+
+-- name: runs_of_box
+-- What was begun in a box, in order.
+SELECT id FROM session WHERE tenant = %(tenant)s AND box = %(box)s ORDER BY started_at, id;
+
+-- name: drafts_of_box
+-- What a box wrote while it competed, in order, and for whom.
+SELECT s.identity, s.channel, s.reach, a.args FROM session s
+JOIN action a ON a.tenant = s.tenant AND a.session = s.id AND a.tool = %(tool)s
+WHERE s.tenant = %(tenant)s AND s.box = %(box)s ORDER BY s.started_at, s.id, a.n;

@@ -99,16 +99,18 @@ WHERE v.tenant = :tenant AND v.session = :session ORDER BY v.id LIMIT -1 OFFSET 
 
 -- name: insert_box
 -- The row comes before the box.
-INSERT INTO box (tenant, id, provider, isolation, label, owner, opened_at, lease_until)
-VALUES (:tenant, :box, :provider, :isolation, :label, :owner, :at, :lease_until);
+INSERT INTO box (tenant, id, provider, isolation, label, owner, opened_at, lease_until, competes, claim)
+VALUES (:tenant, :box, :provider, :isolation, :label, :owner, :at, :lease_until, :competes,
+        :claim);
 
 -- name: box
 -- One box.
-SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail FROM box WHERE tenant = :tenant AND id = :box;
+SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail, competes, claim FROM box WHERE tenant = :tenant AND id = :box;
 
 -- name: beat_box
 -- A closed box has no lease to lengthen.
-UPDATE box SET lease_until = :lease_until WHERE tenant = :tenant AND id = :box AND closed_at IS NULL;
+UPDATE box SET lease_until = :lease_until, claim = coalesce(:claim, claim)
+WHERE tenant = :tenant AND id = :box AND closed_at IS NULL;
 
 -- name: close_box
 -- The first closing counts.
@@ -116,6 +118,20 @@ UPDATE box SET closed_at = :at, detail = :detail WHERE tenant = :tenant AND id =
 
 -- name: boxes
 -- Newest first.
-SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail FROM box
+SELECT id, provider, isolation, label, owner, opened_at, lease_until, closed_at, detail, competes, claim FROM box
 WHERE tenant = :tenant AND (:label IS NULL OR label = :label) AND (:live = 0 OR closed_at IS NULL)
 ORDER BY opened_at DESC, id DESC LIMIT :limit;
+
+-- name: box_has_won
+-- From now on what it writes counts.
+UPDATE box SET competes = 0 WHERE tenant = :tenant AND id = :box;
+
+-- name: runs_of_box
+-- What was begun in a box, in order.
+SELECT id FROM session WHERE tenant = :tenant AND box = :box ORDER BY started_at, id;
+
+-- name: drafts_of_box
+-- What a box wrote while it competed, in order, and for whom.
+SELECT s.identity, s.channel, s.reach, a.args FROM session s
+JOIN action a ON a.tenant = s.tenant AND a.session = s.id AND a.tool = :tool
+WHERE s.tenant = :tenant AND s.box = :box ORDER BY s.started_at, s.id, a.n;
