@@ -12,7 +12,7 @@ from herdbook.base.errors import HerdbookError, SealBroken
 from herdbook.base.reach import EVERYTHING, Reach, is_below
 from herdbook.fastloop.candidates import head_row
 from herdbook.record.tunables import DEFAULT, Tuning
-from herdbook.record.types import Head, HeadRow, Version
+from herdbook.record.types import Head, HeadRow, Moved, Version
 
 NOW = 1_767_225_600_000_000
 TENANT = 1
@@ -116,11 +116,21 @@ class FakeRecord:
         wanted = set(paths)
         return [head_row(head) for (path, _), head in self.current.items() if path in wanted and self.reach.covers(path)]
 
-    def subtree(self, tenant: int, path: str) -> list[HeadRow]:
-        return [head_row(head) for (at, _), head in self.current.items() if is_below(at, path) and self.reach.covers(at)]
+    def heads_since(self, tenant: int, paths: Sequence[str], since: int | None) -> Moved:
+        self.count("heads")
+        wanted = set(paths)
+        there = {
+            number: head_row(head)
+            for number, ((path, _), head) in enumerate(self.current.items())
+            if path in wanted and self.reach.covers(path)
+        }
+        return Moved(0, len(there), there)
 
-    def reached(self, tenant: int) -> list[HeadRow] | None:
-        return None if self.reach.everything else self.subtree(tenant, "")
+    def paths_below(self, tenant: int, path: str) -> list[str]:
+        return self.reach.within(sorted({at for at, _ in self.current if is_below(at, path)}))
+
+    def reached_paths(self, tenant: int) -> list[str] | None:
+        return None if self.reach.everything else self.paths_below(tenant, "")
 
     def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]:
         return {version_id: self.trust[version_id] for version_id in version_ids}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -18,11 +19,11 @@ from herdbook.fastloop.candidates import (
     Gathered,
     Row,
     best_first,
-    gather,
     head_row,
     judge,
 )
 from herdbook.fastloop.decay import FLOOR, effective_now
+from herdbook.fastloop.kept import Kept, gather
 from herdbook.fastloop.scope import StatsCache
 from herdbook.record.trust import evidence, standing
 from herdbook.record.types import Head, Version
@@ -41,8 +42,7 @@ def test_each_block_is_in_order_as_far_as_a_budget_reaches(places: list[tuple[in
         for number, place in enumerate(places)
     ]
     found, expected = best_first(rows, count), sorted(rows)
-    assert expected == sorted(found)
-    assert [row[0] for row in expected] == [row[0] for row in found]
+    assert sorted(found) == found
     for block in range(BLOCKS):
         assert [row for row in expected if row[0] == block][:count] == [row for row in found if row[0] == block][:count]
 
@@ -164,5 +164,7 @@ def test_a_gathered_path_asks_the_record_once() -> None:
     record = FakeRecord()
     for path in ("acme", "acme/ci"):
         record.write(path, "port", 22)
-    assert 2 == gather(record, TENANT, ["acme/ci", "acme"], now=NOW, scale=PLAIN).known
+    kept = Kept(FLOOR, itemgetter(0))
+    kept.follow(record, TENANT, ["acme/ci", "acme"], now=NOW, scale=PLAIN)
+    assert 2 == gather(record, TENANT, kept, now=NOW).gathered.known
     assert {"heads": 1, "versions": 1} == record.calls

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 
 from herdbook.base import limits
@@ -23,11 +24,12 @@ from herdbook.fastloop.candidates import (
     Gathered,
     Scale,
     best_first,
-    gather,
     scale_of,
 )
+from herdbook.fastloop.decay import FLOOR
 from herdbook.fastloop.features import as_text
 from herdbook.fastloop.holdback import CONTROL, HOLDBACK, Chance, Draw, explore
+from herdbook.fastloop.kept import Scene, gather
 from herdbook.fastloop.lines import contested_note, excerpt, span
 from herdbook.fastloop.ordering import Ordered, Orderer, explained
 from herdbook.fastloop.packing import Packed, Packer, reach_of
@@ -72,12 +74,19 @@ class Briefer:
         task = prose(request.task or "", what="task", chars_max=limits.TASK_CHARS_MAX).strip()
         paths, tuning = reach(path), self.record.tuning(tenant, path)
         scale = scale_of(self.record, tenant, paths, tuning)
-        gathered = gather(self.record, tenant, paths, now=now, scale=scale)
-        ordered = self.ordered(tenant, gathered, task, path=path, now=now, scale=scale, tuning=tuning)
+        kept = self.orderer.kept.of(("brief", tenant, self.record.reach, *paths), floor=FLOOR, block_of=itemgetter(0))
+        wanted = None if request.names or request.explain else reach_of(request.tokens)
+        with kept.turn:
+            kept.follow(self.record, tenant, paths, now=now, scale=scale)
+            scene = gather(self.record, tenant, kept, now=now)
+            ordered = self.ordered(tenant, scene, task, path=path, now=now, scale=scale, tuning=tuning, wanted=wanted)
+        self.orderer.kept.tidy()
+        gathered = scene.gathered
         gathered.rows = best_first(ordered.rows, len(ordered.rows) if request.names else reach_of(request.tokens))
+        gathered.behind = ordered.behind + len(ordered.rows) - len(gathered.rows)
         similar = [] if gathered.known else self.record.near(tenant, path, SIMILAR_PATHS_MAX)
         text = Text(path, task, request.tokens, gathered, similar)
-        packer = Packer(path, now, text.room, partial(self.record.trust_of, tenant))
+        packer = Packer(path, now, text.room, partial(self.record.trust_of, tenant), behind=gathered.behind)
         packer.pack(gathered.rows)
         draw = None if request.session is None else partial(self.record.draw, tenant, request.session)
         chance = left_to_chance(packer, path, tuning, draw)
@@ -110,19 +119,29 @@ class Briefer:
         return Briefed(answer, exposures, Served(path, "briefing", chance.arm, ordered.policy, gathered.known))
 
     def ordered(
-        self, tenant: int, gathered: Gathered, task: str, *, path: str, now: int, scale: Scale, tuning: Tuning
+        self, tenant: int, scene: Scene, task: str, *, path: str, now: int, scale: Scale, tuning: Tuning, wanted: int | None
     ) -> Ordered:
         """The candidates with their scores; what is not about the task is set aside, unless it stands.
 
         A setting that every run needs seldom names the task, and an agent acts on it: words alone must not take it away. Where
         the task touches nothing, all is kept, and that is said.
         """
-        rows = gathered.rows
-        ordered = self.orderer.order(tenant, rows, task, asked=path, now=now, scale=scale, tuning=tuning, standing_stays=True)
-        gathered.task_matched = ordered.matched
-        if len(ordered.rows) < len(rows):
+        gathered = scene.gathered
+        ordered = self.orderer.first(
+            tenant,
+            scene,
+            task,
+            asked=path,
+            now=now,
+            scale=scale,
+            tuning=tuning,
+            wanted=wanted,
+            standing_stays=True,
+        )
+        gathered.task_matched, gathered.passed_over = ordered.matched, ordered.passed_over
+        if not ordered.behind and not ordered.passed_over:
             kept = {row[VERSION_ID] for row in ordered.rows}
-            gathered.off_task = [row[VERSION] for row in rows if row[VERSION_ID] not in kept]
+            gathered.off_task = [row[VERSION] for row in scene.rows() if row[VERSION_ID] not in kept]
         return ordered
 
 
@@ -200,11 +219,16 @@ def counted(gathered: Gathered, packed: Packed, names: list[dict[str, Any]], cha
     return {
         "faded": len(gathered.faded),
         "expired": len(gathered.expired),
-        "filtered": len(gathered.off_task) + len(gathered.shadowed) + len(packed.same),
-        "budget": len(packed.over),
+        "filtered": filtered(gathered, packed),
+        "budget": len(packed.over) + gathered.behind,
         "withheld": control + (chance.arm == HOLDBACK),
         "names": names,
     }
+
+
+def filtered(gathered: Gathered, packed: Packed) -> int:
+    """What is known here and not about the task, hidden by a deeper path, or said by another entry."""
+    return len(gathered.off_task) + gathered.passed_over + len(gathered.shadowed) + len(packed.same)
 
 
 def named(left_out: list[tuple[Version, str]]) -> list[dict[str, Any]]:
@@ -260,9 +284,9 @@ class Text:
     def footer(self, packed: Packed) -> str:
         """What is not in the text, by number and reason; in few words where there is little room."""
         gathered = self.gathered
-        filtered, refused = len(gathered.off_task) + len(gathered.shadowed) + len(packed.same), len(gathered.refused)
-        faded, expired, over = len(gathered.faded), len(gathered.expired), len(packed.over)
-        counts = {"faded": faded, "expired": expired, "filtered": filtered, "budget": over}
+        faded, expired, refused = len(gathered.faded), len(gathered.expired), len(gathered.refused)
+        over = len(packed.over) + gathered.behind
+        counts = {"faded": faded, "expired": expired, "filtered": filtered(gathered, packed), "budget": over}
         parts = [f"{count} {reason}" for reason, count in counts.items() if count]
         if self.terse:
             return " ".join(f"{word} {n}." for word, n in (("Left out", sum(counts.values())), ("Refused", refused)) if n)

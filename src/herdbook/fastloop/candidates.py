@@ -124,6 +124,8 @@ class Gathered:
     off_task: list[Version] = field(default_factory=list)
     refused: list[HerdbookError] = field(default_factory=list)
     task_matched: bool = True  # False: nothing names the task, so nothing was narrowed
+    behind: int = 0  # candidates that come after those in `rows`, where no budget gets
+    passed_over: int = 0  # entries not about the task, beside those in `off_task`
 
     def refusals(self) -> list[dict[str, Any]]:
         """Each entry that is not served because what is stored is not what was written."""
@@ -137,26 +139,6 @@ class Gathered:
             }
             for problem in self.refused
         ]
-
-
-def gather(record: Record, tenant: int, paths: Sequence[str], *, now: int, scale: Scale) -> Gathered:
-    """The entries of these paths as they stand now; a standing version is served beside a newer one that does not stand yet."""
-    heads = record.heads(tenant, paths)
-    gathered = Gathered(known=len(heads))
-    older = {row[1]: row[0] for row in heads if row[1] is not None and row[1] != row[0]}
-    versions = record.versions(tenant, [row[0] for row in heads] + list(older))
-    judge(heads, versions, gathered, now=now, floor=FLOOR, scale=scale)
-    if older:
-        enough = {row[VERSION_ID] for row in gathered.rows if acts(row[NAME])}  # what stands needs none beside it
-        older = {version_id: current_id for version_id, current_id in older.items() if current_id not in enough}
-        trusts = record.trust_of(tenant, list(older))
-        add_standing(trusts, older, versions, gathered, now=now, scale=scale)
-        earlier = before_those(record, tenant, trusts, older)
-        if earlier:
-            versions |= record.versions(tenant, list(earlier))
-            add_standing(record.trust_of(tenant, list(earlier)), earlier, versions, gathered, now=now, scale=scale)
-    set_shadowed_aside(gathered, paths[0])
-    return gathered
 
 
 def judge(
@@ -229,22 +211,6 @@ def before_those(record: Record, tenant: int, trusts: dict[int, Head], older: di
     return {before: older[version_id] for version_id, before in found.items()}
 
 
-def set_shadowed_aside(gathered: Gathered, path: str) -> None:
-    """The more specific path wins, except that nothing unproven hides an ancestor's entry that stands: both are shown then."""
-    keys = {row[VERSION].key for row in gathered.rows if row[VERSION].path != path}
-    if not keys:
-        return
-    rivals: dict[str, list[Row]] = {}
-    for row in [row for row in gathered.rows if row[VERSION].key in keys]:
-        rivals.setdefault(row[VERSION].key, []).append(row)
-    shadowed = {
-        loser[VERSION_ID]: loser[VERSION] for same_key in rivals.values() if len(same_key) > 1 for loser in losers(same_key)
-    }
-    if shadowed:
-        gathered.shadowed = list(shadowed.values())
-        gathered.rows = [row for row in gathered.rows if row[VERSION_ID] not in shadowed]
-
-
 def losers(rivals: Sequence[Row]) -> list[Row]:
     """Of candidates with one key, those that a deeper path hides; of paths on one line, the longer is the deeper."""
     deepest = max(len(row[VERSION].path) for row in rivals)
@@ -253,7 +219,7 @@ def losers(rivals: Sequence[Row]) -> list[Row]:
 
 
 def best_first(rows: Sequence[Row], count: int) -> list[Row]:
-    """All rows, each block in order as far as `count` of it; those behind come in any order, since no budget gets there."""
+    """The first so many rows of each block, in order, and those that equal the last of them; no budget gets to the others."""
     blocks: list[list[Row]] = [[] for _ in range(BLOCKS)]
     for row in rows:
         blocks[row[0]].append(row)
@@ -261,10 +227,9 @@ def best_first(rows: Sequence[Row], count: int) -> list[Row]:
 
 
 def best_of_block(block: list[Row], wanted: int) -> list[Row]:
-    """The first `wanted` in order and the others behind them: sorting numbers costs a fraction of sorting rows."""
+    """The first `wanted` in order: sorting numbers costs a fraction of sorting rows."""
     if wanted >= len(block):
         return sorted(block)
     orders = list(map(itemgetter(ORDER), block))
     bound = sorted(orders)[wanted - 1]
-    first = [row for row, order in zip(block, orders, strict=True) if order <= bound]
-    return sorted(first) + [row for row, order in zip(block, orders, strict=True) if order > bound]
+    return sorted(row for row, order in zip(block, orders, strict=True) if order <= bound)

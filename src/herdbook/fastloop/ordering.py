@@ -6,15 +6,17 @@ Briefings and searches go through here, on either engine. Legs that could not be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, Final
 
 from herdbook.fastloop.candidates import FADING, HEAD, ORDER, UNITS, VERSION, VERSION_ID, Row, Scale
+from herdbook.fastloop.columns import Columns
 from herdbook.fastloop.features import FORM, freshness_of, numbers_of
-from herdbook.fastloop.ranking import Legs, Scorer, blended, fused, learned_of, leg_lists, weigh
-from herdbook.fastloop.scope import StatsCache
+from herdbook.fastloop.kept import KeptPaths, Scene
+from herdbook.fastloop.ranking import COSINE_MIN, Legs, Scorer, blended, fused, learned_of, leg_lists, weigh
+from herdbook.fastloop.scope import QUERY_CHARS_MAX, StatsCache, asked_tokens, found_inside
 from herdbook.fastloop.sources import Semantics
 from herdbook.record.trust import evidence
 from herdbook.record.tunables import NO_RANKER, Tuning
@@ -37,6 +39,8 @@ class Ordered:
     now: int
     scale: Scale
     tuning: Tuning
+    behind: int = 0  # that come after these rows, where nobody looks
+    passed_over: int = 0  # that are not about the question, of those that nobody named
 
     def numbers(self, row: Row) -> tuple[float, ...]:
         weight = self.tuning.keyword_weight
@@ -48,11 +52,38 @@ class Ordered:
         return {"rule": self.policy.partition("/")[0], "legs": legs, "left_out": self.legs.left_out}
 
 
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The legs of one question by place, nothing but zero where there is no candidate."""
+
+    keyword: Any
+    semantic: Any  # None: left out
+    missing: str  # of the semantic leg, and why
+
+    def relevances(self, numpy: Any, keyword_weight: float) -> Any:
+        """As `Legs.relevance`; None where nothing touches the question."""
+        found = keyword_weight * self.keyword
+        if self.semantic is not None:
+            found = numpy.where(self.semantic >= COSINE_MIN, self.semantic, 0.0) + found
+        return found if found.any() else None
+
+    def legs(self, columns: Columns, places: Sequence[int]) -> Legs:
+        """The legs of these places; of a leg that touches only others, its best, so that it counts as one that is there."""
+        legs = Legs(left_out={"semantic": self.missing} if self.missing else {})
+        for leg, scores in ((legs.keyword, self.keyword), (legs.semantic, self.semantic)):
+            if scores is not None:
+                found = [*places, int(scores.argmax())]
+                each = zip(found, scores[found].tolist(), strict=True)
+                leg.update({columns.ids[place]: score for place, score in each if score > 0.0})
+        return legs
+
+
 @dataclass(slots=True)
 class Orderer:
     """Puts candidates in order, with the caches that takes."""
 
     cache: StatsCache = field(default_factory=StatsCache)
+    kept: KeptPaths = field(default_factory=KeptPaths)
     semantics: Semantics | str = NO_EMBEDDER  # a text says why there is none
     scorers: Scorers | None = None
 
@@ -83,6 +114,52 @@ class Orderer:
         policy = tuning.fusion
         ordered = Ordered(found, legs, matched, f"{policy}/{FORM}", asked, now, scale, tuning)
         return ordered if tuning.ranker == NO_RANKER else self.learnt(tenant, ordered)
+
+    def first(
+        self,
+        tenant: int,
+        scene: Scene,
+        question: str,
+        *,
+        asked: str,
+        now: int,
+        scale: Scale,
+        tuning: Tuning,
+        wanted: int | None,
+        standing_stays: bool,
+    ) -> Ordered:
+        """As `order` of all candidates, but only the rows that may be among the first so many of a block; None wants all."""
+        columns = scene.kept.columns
+        if wanted is None or columns is None or tuning.fusion == "rrf" or tuning.ranker != NO_RANKER:
+            rows = scene.rows()
+            return self.order(
+                tenant, rows, question, asked=asked, now=now, scale=scale, tuning=tuning, standing_stays=standing_stays
+            )
+        candidates = columns.candidates(scene.guests, without=scene.hidden)
+        legs, measures = Legs(), self.measures(tenant, scene, question, columns, candidates)
+        relevances = None if measures is None else measures.relevances(columns.numpy, tuning.keyword_weight)
+        places, stay = columns.first(relevances, candidates, wanted, standing_stays=standing_stays)
+        rows = [scene.row(columns.ids[place]) for place in places]
+        if measures is not None:
+            legs = measures.legs(columns, places)
+        if relevances is not None:
+            rows = weigh(rows, relevances[places].tolist(), standing_stays=standing_stays)
+        known, matched = int(candidates.sum()), relevances is not None or not question
+        ordered = Ordered(rows, legs, matched, f"{tuning.fusion}/{FORM}", asked, now, scale, tuning)
+        return replace(ordered, behind=stay - len(rows), passed_over=known - stay)
+
+    def measures(self, tenant: int, scene: Scene, question: str, columns: Columns, candidates: Any) -> Measures | None:
+        """The question's legs over every candidate, by place; None where nothing is asked, or of nothing."""
+        if not question or not candidates.any():
+            return None
+        keyword = columns.coverage(asked_tokens(question[:QUERY_CHARS_MAX]), candidates)
+        if keyword is None:
+            rows = scene.rows()
+            keyword = columns.numpy.zeros(len(candidates))
+            keyword[[columns.places[row[VERSION_ID]] for row in rows]] = found_inside(question, [row[VERSION] for row in rows])
+        if isinstance(self.semantics, str):
+            return Measures(keyword, None, self.semantics)
+        return Measures(keyword, *self.semantics.of_columns(tenant, question, columns, candidates))
 
     def measured(self, tenant: int, rows: Sequence[Row], question: str) -> Legs:
         versions = [row[VERSION] for row in rows]

@@ -85,6 +85,7 @@ class Packer:
     now: int
     tokens_max: int
     trust_of: Callable[[list[int]], dict[int, Head]]  # what a line says of a claim beyond its place, by version
+    behind: int = 0  # candidates that come after those it is given
     packed: Packed = field(default_factory=Packed)
     heads: dict[int, Head] = field(default_factory=dict)
     sections: set[str] = field(default_factory=set)  # that have their heading
@@ -153,7 +154,7 @@ class Packer:
         entry = self.candidate(rows, at)
         if entry is None:
             return False
-        share = max(SHARE_TOKENS_MIN, self.tokens_max // SHARES, room // (len(rows) - at))
+        share = max(SHARE_TOKENS_MIN, self.tokens_max // SHARES, room // (len(rows) + self.behind - at))
         part_min = 0 if self.packed.picked else PART_TOKENS_MIN  # the first one is shown, however little fits of it
         room -= 1 if section_of(entry) in self.sections else 1 + HEADING_TOKENS[section_of(entry)]
         line = entry_line(entry, path=self.path, now=self.now, tokens_max=room, share=share, part_min=part_min)
@@ -180,7 +181,7 @@ class Packer:
     def reserve(self, rows: Sequence[Row]) -> dict[int, tuple[Candidate, Line]]:
         """The pointers to large values within reach of the budget, which get their line wherever they come in the order."""
         found: dict[int, tuple[Candidate, Line]] = {}
-        share = max(SHARE_TOKENS_MIN, self.tokens_max // SHARES, self.tokens_max // max(1, len(rows)))
+        share = max(SHARE_TOKENS_MIN, self.tokens_max // SHARES, self.tokens_max // max(1, len(rows) + self.behind))
         for at, row in enumerate(rows[: self.tokens_max // LINE_TOKENS_TYPICAL]):
             if surely_over(row[VERSION], share) and len(found) < POINTERS_MAX:
                 part = self.tokens_max // POINTER_PART

@@ -7,7 +7,9 @@ which the same code then ranks. Superseded versions never compete; expired ones 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from herdbook.base import limits
@@ -28,13 +30,14 @@ from herdbook.fastloop.candidates import (
     scale_of,
 )
 from herdbook.fastloop.features import as_text
+from herdbook.fastloop.kept import Scene
 from herdbook.fastloop.ordering import Ordered, Orderer, explained
 from herdbook.fastloop.scope import asked_tokens
 from herdbook.fastloop.sources import Record, SearchRequest, reach
 from herdbook.fastloop.text import words_of
 from herdbook.fastloop.view import entry_view
 from herdbook.record.trust import acts
-from herdbook.record.tunables import EVERYWHERE
+from herdbook.record.tunables import EVERYWHERE, Tuning
 from herdbook.record.types import HeadRow, Served, Shown, Version
 
 INDEX_BATCH: Final = 500
@@ -56,6 +59,28 @@ class Searched:
     serving: Served
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one search asks, its bounds checked."""
+
+    tenant: int
+    query: str
+    entity: str | None
+    now: int
+    tuning: Tuning
+    wanted: int | None  # so many of the first are enough
+    paths: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of it, before it is cut to its limit."""
+
+    ordered: Ordered
+    gathered: Gathered
+    behind: bool = False  # whether the engine's index was still behind the record
+
+
 @dataclass(slots=True)
 class Searcher:
     """Searches one record; share its orderer with the Briefer, so that a version is tokenised and embedded once."""
@@ -69,22 +94,12 @@ class Searcher:
         check(request)
         entity = None if request.entity is None else entity_path(request.entity)
         tuning = self.record.tuning(tenant, entity or EVERYWHERE)
-        heads, behind = self.scope(tenant, request.query, entity)
-        gathered = Gathered(known=len(heads))
-        versions = self.record.versions(tenant, [row[0] for row in heads])
-        paths = sorted({version.path for version in versions.values() if isinstance(version, Version)})
-        scale = scale_of(self.record, tenant, paths, tuning)
-        judge(heads, versions, gathered, now=now, floor=0.0, scale=scale)  # what has faded is still found by who looks for it
-        ordered = self.orderer.order(
-            tenant,
-            gathered.rows,
-            request.query,
-            asked=entity or "",
-            now=now,
-            scale=scale,
-            tuning=tuning,
-            standing_stays=False,
+        paths = (
+            self.record.reached_paths(tenant) if entity is None else self.record.paths_below(tenant, entity) + reach(entity)[1:]
         )
+        look = partial(Look, tenant, request.query, entity, now, tuning, None if request.explain else request.limit * 2)
+        found = self.matched(look(())) if paths is None else self.inside(look(paths))
+        ordered, gathered = found.ordered, found.gathered
         matches = ordered.rows if ordered.matched else []
         shown = self.shown(tenant, best_matches(matches, request.limit))
         answer = {
@@ -92,12 +107,16 @@ class Searcher:
             "entity": entity,
             "results": self.results(shown, ordered, explain=request.explain),
             "tracked": request.session is not None,
-            "searched": len(heads),
-            "left_out": {"expired": len(gathered.expired), "limit": len(matches) - len(shown), "unindexed": behind},
+            "searched": gathered.known,
+            "left_out": {
+                "expired": len(gathered.expired),
+                "limit": ordered.behind + len(matches) - len(shown) if matches else 0,
+                "unindexed": found.behind,
+            },
             "refused": gathered.refusals(),
             "ranking": ordered.said(),
         }
-        return Searched(answer, exposed(shown, ordered), Served(entity, "search", "on", ordered.policy, len(heads)))
+        return Searched(answer, exposed(shown, ordered), Served(entity, "search", "on", ordered.policy, gathered.known))
 
     def results(self, shown: list[Candidate], ordered: Ordered, *, explain: bool) -> list[dict[str, Any]]:
         why = explained(ordered, [match.version_id for match in shown]) if explain else {}
@@ -111,16 +130,43 @@ class Searcher:
             found.append(view)
         return found
 
-    def scope(self, tenant: int, query: str, entity: str | None) -> tuple[list[HeadRow], bool]:
-        """Which entries may answer, and whether the engine's index is still behind the record."""
-        if entity is None:
-            reached = self.record.reached(tenant)
-            return self.matched(tenant, query) if reached is None else (reached, False)
-        return self.record.subtree(tenant, entity) + self.record.heads(tenant, reach(entity)[1:]), False
+    def inside(self, look: Look) -> Found:
+        """What is known at these paths, all of it looked at; what has faded is still found by who looks for it."""
+        kept = self.orderer.kept.of(("search", look.tenant, self.record.reach, *look.paths), floor=0.0, block_of=fell)
+        scale = scale_of(self.record, look.tenant, look.paths, look.tuning)
+        with kept.turn:
+            kept.follow(self.record, look.tenant, look.paths, now=look.now, scale=scale)
+            gathered = Gathered(known=len(kept.heads), expired=list(kept.expired.values()), refused=list(kept.refused.values()))
+            ordered = self.orderer.first(
+                look.tenant,
+                Scene(kept, gathered, [], set()),
+                look.query,
+                asked=look.entity or "",
+                now=look.now,
+                scale=scale,
+                tuning=look.tuning,
+                wanted=look.wanted,
+                standing_stays=False,
+            )
+        self.orderer.kept.tidy()
+        return Found(ordered, gathered)
 
-    def matched(self, tenant: int, query: str) -> tuple[list[HeadRow], bool]:
-        """What the engine's index finds."""
-        behind = self.catch_up(tenant)
+    def matched(self, look: Look) -> Found:
+        """What the engine's index finds in the whole record, ranked by the same code."""
+        tenant, behind = look.tenant, self.catch_up(look.tenant)
+        heads = self.indexed(tenant, look.query, behind=behind)
+        gathered = Gathered(known=len(heads))
+        versions = self.record.versions(tenant, [row[0] for row in heads])
+        paths = sorted({version.path for version in versions.values() if isinstance(version, Version)})
+        scale = scale_of(self.record, tenant, paths, look.tuning)
+        judge(heads, versions, gathered, now=look.now, floor=0.0, scale=scale)
+        ordered = self.orderer.order(
+            tenant, gathered.rows, look.query, asked="", now=look.now, scale=scale, tuning=look.tuning, standing_stays=False
+        )
+        return Found(ordered, gathered, behind)
+
+    def indexed(self, tenant: int, query: str, *, behind: bool) -> list[HeadRow]:
+        """The current versions that the engine's index, or the scan of vectors, finds."""
         matches = self.record.text_match(tenant, asked_tokens(query)[:MATCH_TOKENS_MAX], MATCHES_MAX)
         if not isinstance(self.orderer.semantics, str):
             matches = list(dict.fromkeys([*matches, *self.orderer.semantics.nearest(tenant, query, NEAREST_MAX)]))
@@ -129,7 +175,7 @@ class Searcher:
             # An index that lags may still hold what was superseded since.
             current = {row[0] for row in self.record.heads(tenant, sorted({head.path for head in trusts.values()}))}
             matches = [version_id for version_id in matches if version_id in current]
-        return [head_row(trusts[version_id]) for version_id in matches if version_id in trusts], behind
+        return [head_row(trusts[version_id]) for version_id in matches if version_id in trusts]
 
     def catch_up(self, tenant: int) -> bool:
         """Bring the engine's index up to the record, in batches; True when there is still more."""

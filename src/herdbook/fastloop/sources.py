@@ -6,19 +6,27 @@ Only these methods are called; none of them writes but `text_add`, which fills t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from herdbook.base.errors import HerdbookError
+from herdbook.base.reach import Reach
 from herdbook.record.tunables import Tuning
-from herdbook.record.types import Head, HeadRow, Version
+from herdbook.record.types import Head, HeadRow, Moved, Version
+
+if TYPE_CHECKING:
+    from herdbook.fastloop.columns import Columns
 
 
 class Record(Protocol):
     """The part of the record that ranking needs; everything is asked under a tenant."""
 
+    @property
+    def reach(self) -> Reach: ...
+
     def heads(self, tenant: int, paths: Sequence[str]) -> list[HeadRow]: ...
-    def subtree(self, tenant: int, path: str) -> list[HeadRow]: ...
-    def reached(self, tenant: int) -> list[HeadRow] | None: ...
+    def heads_since(self, tenant: int, paths: Sequence[str], since: int | None) -> Moved: ...
+    def paths_below(self, tenant: int, path: str) -> list[str]: ...
+    def reached_paths(self, tenant: int) -> list[str] | None: ...
     def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]: ...
     def stood_before(self, tenant: int, version_ids: Sequence[int]) -> dict[int, int]: ...
     def versions(self, tenant: int, ids: Sequence[int]) -> dict[int, Version | HerdbookError]: ...
@@ -68,6 +76,10 @@ class Semantics(Protocol):
 
     def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> tuple[dict[int, float], str]:
         """The cosine of each version that is near the question at all; and what of this leg is missing and why, or nothing."""
+        ...
+
+    def of_columns(self, tenant: int, question: str, columns: Columns, candidates: Any) -> tuple[Any, str]:
+        """The same for a large scope, by place; None where the leg is missing altogether."""
         ...
 
     def nearest(self, tenant: int, question: str, limit: int) -> list[int]:

@@ -187,13 +187,12 @@ class Record:
             rows = self.store.kept_rows("heads_touched", {**asked, "since": since})
         return Moved(stamp, count, {row[0]: row[1:] for row in rows})
 
-    def subtree(self, tenant: int, path: str) -> list[HeadRow]:
-        """Every entry at a path and below it, likewise."""
-        found = self.store.rows("path_ids_below", {"tenant": tenant, **under_path(path)})
-        return self._heads(tenant, [row[0] for row in found])
+    def paths_below(self, tenant: int, path: str) -> list[str]:
+        """A path and those below it, as far as there are any."""
+        return [row[1] for row in self.store.kept_rows("path_ids_below", {"tenant": tenant, **under_path(path)})]
 
-    def reached(self, tenant: int) -> list[HeadRow] | None:
-        """Every entry within reach, likewise; None where that is everything, which is too much to walk."""
+    def reached_paths(self, tenant: int) -> list[str] | None:
+        """Every path within reach; None where that is everything, which is too much to walk."""
         return None
 
     def trust_of(self, tenant: int, version_ids: Sequence[int]) -> dict[int, Head]:

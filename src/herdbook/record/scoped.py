@@ -18,9 +18,9 @@ from herdbook.base import strict_json
 from herdbook.base.errors import HerdbookError
 from herdbook.base.reach import Reach, is_below
 from herdbook.record import trust
-from herdbook.record.record import Record, nearest, under_path
+from herdbook.record.record import Record, nearest
 from herdbook.record.store.protocol import Reader
-from herdbook.record.types import Head, HeadRow, Version
+from herdbook.record.types import Head, Version
 
 PAGE_MIN = 100
 NEIGHBOURS_AFTER, NEIGHBOURS_BEFORE = 200, 50
@@ -36,14 +36,14 @@ class ScopedRecord(Record):
     def path_id(self, tenant: int, path: str, reader: Reader | None = None) -> int | None:
         return super().path_id(tenant, path, reader) if self.reach.covers(path) else None
 
-    def subtree(self, tenant: int, path: str) -> list[HeadRow]:
-        return self._heads(tenant, [number for number, at in self._below(tenant, path) if self.reach.covers(at)])
+    def paths_below(self, tenant: int, path: str) -> list[str]:
+        return self.reach.within(super().paths_below(tenant, path))
 
-    def reached(self, tenant: int) -> list[HeadRow]:
-        return self._heads(tenant, [number for number, _ in self._reached_paths(tenant)])
+    def reached_paths(self, tenant: int) -> list[str]:
+        return [path for root in self.reach.roots() for path in self.paths_below(tenant, root)]
 
     def near(self, tenant: int, path: str, limit: int) -> list[str]:
-        known = sorted(at for _, at in self._reached_paths(tenant))
+        known = sorted(self.reached_paths(tenant))
         first, own = bisect_left(known, path.split("/", maxsplit=1)[0]), bisect_left(known, path)
         found = {*known[first : first + NEIGHBOURS_AFTER], *known[max(0, own - NEIGHBOURS_BEFORE) : own]}
         return nearest(path, sorted(found - {path}), limit=limit)
@@ -70,12 +70,6 @@ class ScopedRecord(Record):
             return version
         links = [link for link in json.loads(version.links_text) if self.reach.covers(link["entity"])]
         return replace(version, links_text=strict_json.canonical(links) if links else None)
-
-    def _below(self, tenant: int, path: str) -> list[tuple[int, str]]:
-        return [(row[0], row[1]) for row in self.store.rows("path_ids_below", {"tenant": tenant, **under_path(path)})]
-
-    def _reached_paths(self, tenant: int) -> list[tuple[int, str]]:
-        return [found for root in self.reach.roots() for found in self._below(tenant, root) if self.reach.covers(found[1])]
 
     def _walk(self, tenant: int, under: str, path: str, key: str, *, at_once: int) -> Iterator[Head]:
         """Entries below a path in order, after a path and key, page by page as they are wanted."""

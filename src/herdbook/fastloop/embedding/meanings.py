@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from herdbook.base.errors import HerdbookError
+from herdbook.fastloop.columns import Columns
 from herdbook.fastloop.embedding.models import Embedder, Vectors
 from herdbook.fastloop.text import strings_of
 from herdbook.record import vectors
@@ -76,12 +77,35 @@ class Meanings:
         except (HerdbookError, ImportError, OSError) as problem:
             return {}, told(problem)
         missing = len(versions) - len(scope.ids)
-        note = f"{missing} of {len(versions)} entries are not embedded yet: `herdbook embed` does it at once" if missing else ""
+        note = not_embedded(missing, len(versions)) if missing else ""
         if not scope.ids:
             return {}, note
         best = self.numpy.maximum.reduce([self.best(scope, part) for part in asked])
         near = self.numpy.flatnonzero(best >= NEAR)
         return dict(zip([scope.ids[at] for at in near.tolist()], best[near].tolist(), strict=True)), note
+
+    def of_columns(self, tenant: int, question: str, columns: Columns, candidates: Vectors) -> tuple[Vectors, str]:
+        """The cosine of each place of a large scope, zero where it is not near; and what is missing, or nothing."""
+        numpy = self.numpy
+        try:
+            asked = [self.asked(part) for part in asked_parts(question)]
+            if columns.waiting:
+                kept, missing = self.kept(tenant, list(columns.waiting.values()))
+                columns.take_vectors({number: self.rows_of(pieces) for number, pieces in kept.items()})
+                if missing:
+                    self.catch_up(tenant)
+        except (HerdbookError, ImportError, OSError) as problem:
+            return None, told(problem)
+        waiting = sum(1 for number in columns.waiting if candidates[columns.places[number]])
+        note = not_embedded(waiting, int(candidates.sum())) if waiting else ""
+        if not columns.embedded:
+            return None, note
+        products = [columns.nearest_piece(part) for part in asked]
+        floor = self.embedder.floor
+        best = numpy.maximum.reduce([(each - floor) / (1.0 - floor) for each in products])
+        found = numpy.zeros(len(candidates))
+        found[columns.embedded] = numpy.where(best >= NEAR, best, 0.0)
+        return numpy.where(candidates, found, 0.0), note
 
     def best(self, scope: Scope, asked: Vectors) -> Vectors:
         """The cosine of each version's nearest piece, above what any two texts have."""
@@ -105,11 +129,7 @@ class Meanings:
         name = (tenant, *[version.id for version in versions])
         found = self.scopes.get(name)
         if found is None:
-            kept = vectors.load(self.record.store, tenant, self.space, name[1:])
-            missing = [version for version in versions if version.id not in kept]
-            if missing and self.inline_max:
-                now, missing = missing[: self.inline_max], missing[self.inline_max :]
-                kept |= self.embed(tenant, now)
+            kept, missing = self.kept(tenant, versions)
             found = self.stacked(name[1:], kept)
             if missing:
                 self.catch_up(tenant)
@@ -117,10 +137,22 @@ class Meanings:
                 self.hold(name, found)
         return found
 
+    def kept(self, tenant: int, versions: Sequence[Version]) -> tuple[dict[int, bytes], list[Version]]:
+        """The vectors of these versions, a few made at once where that is asked for; and which have none yet."""
+        kept = vectors.load(self.record.store, tenant, self.space, [version.id for version in versions])
+        missing = [version for version in versions if version.id not in kept]
+        if missing and self.inline_max:
+            now, missing = missing[: self.inline_max], missing[self.inline_max :]
+            kept |= self.embed(tenant, now)
+        return kept, missing
+
+    def rows_of(self, pieces: bytes) -> Vectors:
+        return self.numpy.frombuffer(pieces, dtype=HALF).reshape(-1, self.dims)
+
     def stacked(self, ids: Sequence[int], kept: dict[int, bytes]) -> Scope:
         numpy = self.numpy
         present = [number for number in ids if number in kept]
-        rows = [numpy.frombuffer(kept[number], dtype=HALF).reshape(-1, self.dims) for number in present]
+        rows = [self.rows_of(kept[number]) for number in present]
         counts = [len(row) for row in rows]
         starts = numpy.concatenate([[0], numpy.cumsum(counts)[:-1]]).astype(int) if rows else numpy.zeros(0, int)
         matrix = numpy.concatenate(rows).astype(numpy.float32) if rows else numpy.zeros((0, self.dims), numpy.float32)
@@ -230,6 +262,10 @@ class Scan:
             self.bits = new if self.bits is None else numpy.concatenate([self.bits, new])
             self.ids += [number for (number, _, _), each in zip(rows, made, strict=True) for _ in each]
             self.last = rows[-1][2]
+
+
+def not_embedded(missing: int, known: int) -> str:
+    return f"{missing} of {known} entries are not embedded yet: `herdbook embed` does it at once"
 
 
 def told(problem: Exception) -> str:

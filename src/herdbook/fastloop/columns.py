@@ -1,0 +1,195 @@
+"""The rows of many entries as columns of numbers, so that one question touches all of them at once. For large scopes, with numpy.
+
+Only which rows come first is decided here, by the arithmetic of `scope` and `ranking` in their order of operations, so that the
+numbers are theirs to the last digit. The rows themselves are then weighed as few rows always are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from herdbook.fastloop.candidates import ANYWAY, BLOCKS, NAME, ORDER, VERSION, VERSION_ID, Row
+from herdbook.fastloop.scope import LENGTH_PULL, SATURATION, TokenStats, count
+from herdbook.record.trust import acts
+from herdbook.record.types import Version
+
+Numbers = Any  # a numpy array; numpy is an extra, and has to be asked for by name
+POSTING_BYTES: Final = 6  # a place and how often
+TOKEN_BYTES: Final = 350  # two arrays, a dictionary slot and a short string
+WASTE_MIN: Final = 256
+FIRST_CAPACITY: Final = 1024
+
+
+@cache
+def numpy_there() -> bool:
+    """Whether numpy is installed; it is not loaded for that."""
+    return importlib.util.find_spec("numpy") is not None
+
+
+def load_numpy() -> Any:
+    return importlib.import_module("numpy")
+
+
+@dataclass(slots=True)
+class Columns:
+    """One place for each version that was ever put; those that were dropped are masked."""
+
+    block_of: Callable[[Row], int]  # which rows are kept apart from others, whatever their scores
+    numpy: Any = field(default_factory=load_numpy)
+    places: dict[int, int] = field(default_factory=dict)  # by version
+    ids: list[int] = field(default_factory=list)
+    said: dict[str, tuple[array[int], array[int]]] = field(default_factory=dict)  # token: places, and how often there
+    postings: int = 0
+    capacity: int = 0
+    live: Numbers = None  # which places hold a candidate
+    scores: Numbers = None  # what age and evidence make of it, in units
+    blocks: Numbers = None
+    stands: Numbers = None
+    lengths: Numbers = None
+    matrix: Numbers = None  # vectors of pieces, one after the other
+    pieces: int = 0
+    starts: list[int] = field(default_factory=list)  # of each embedded version's rows in the matrix
+    embedded: list[int] = field(default_factory=list)  # its place
+    waiting: dict[int, Version] = field(default_factory=dict)  # no vector yet
+
+    @property
+    def size_bytes(self) -> int:
+        vectors = 0 if self.matrix is None else int(self.matrix.nbytes)
+        return 40 * self.capacity + TOKEN_BYTES * len(self.said) + POSTING_BYTES * self.postings + vectors
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether more places are empty than taken."""
+        return len(self.ids) > WASTE_MIN + 2 * int(self.live[: len(self.ids)].sum())
+
+    def put(self, row: Row) -> None:
+        """A candidate as it is judged now."""
+        at = self.placed(row[VERSION])
+        self.live[at] = True
+        self.scores[at] = -row[ORDER]
+        self.blocks[at] = self.block_of(row)
+        self.stands[at] = acts(row[NAME])
+
+    def drop(self, version_id: int) -> None:
+        self.live[self.places[version_id]] = False
+        self.waiting.pop(version_id, None)
+
+    def candidates(self, guests: Sequence[Row], *, without: Iterable[int]) -> Numbers:
+        """Which places are in the running: what is live, without these versions, and with rows that are there for this time."""
+        for row in guests:
+            self.put(row)
+        live = self.live[: len(self.ids)].copy()
+        for row in guests:
+            self.live[self.places[row[VERSION_ID]]] = False
+        for version_id in without:
+            live[self.places[version_id]] = False
+        return live
+
+    def placed(self, version: Version) -> int:
+        """Where a version is; its text is taken in when it comes first, since it never changes."""
+        at = self.places.get(version.id)
+        if at is None:
+            at = self.places[version.id] = len(self.ids)
+            self.ids.append(version.id)
+            self.grow()
+            self.tell(at, count(version))
+            self.waiting[version.id] = version
+        return at
+
+    def tell(self, at: int, stats: TokenStats) -> None:
+        self.lengths[at] = stats.length
+        self.postings += len(stats.counts)
+        for token, times in stats.counts.items():
+            places = self.said.get(token)
+            if places is None:
+                places = self.said[token] = array("i"), array("i")
+            places[0].append(at)
+            places[1].append(times)
+
+    def grow(self) -> None:
+        if len(self.ids) <= self.capacity:
+            return
+        more = max(FIRST_CAPACITY, self.capacity)
+        numpy = self.numpy
+        for name, kind in (("live", bool), ("scores", float), ("blocks", "i1"), ("stands", bool), ("lengths", float)):
+            new = numpy.zeros(more, kind)
+            old = getattr(self, name)
+            setattr(self, name, new if old is None else numpy.concatenate([old, new]))
+        self.capacity += more
+
+    def coverage(self, tokens: Sequence[str], candidates: Numbers) -> Numbers | None:
+        """`scope.coverage` of every place, of which only candidates count; None where no token matches any of them."""
+        numpy, size = self.numpy, len(self.ids)
+        known = int(candidates.sum())
+        scores = numpy.zeros(size)
+        lengths = self.lengths[:size]
+        pull = SATURATION * LENGTH_PULL / max(1.0, float(lengths[candidates].sum()) / known)
+        softer = SATURATION * (1.0 - LENGTH_PULL) + pull * lengths
+        ceiling, found = 0.0, False
+        for token in tokens:
+            hits, times = self.hits(token, candidates)
+            weight = math.log1p((known - len(hits) + 0.5) / (len(hits) + 0.5)) * (SATURATION + 1.0)
+            ceiling += weight
+            if len(hits):
+                found = True
+                scores[hits] += weight * times / (times + softer[hits])
+        return scores / ceiling if found else None
+
+    def hits(self, token: str, candidates: Numbers) -> tuple[Numbers, Numbers]:
+        """The places of the candidates that say it, and how often each does."""
+        said = self.said.get(token)
+        if said is None:
+            return (), ()
+        places = self.numpy.frombuffer(said[0], dtype=self.numpy.int32)
+        among = candidates[places]
+        return places[among], self.numpy.frombuffer(said[1], dtype=self.numpy.int32)[among].astype(float)
+
+    def take_vectors(self, made: dict[int, Numbers]) -> None:
+        """Vectors of versions that were waiting for them."""
+        numpy = self.numpy
+        if not made:
+            return
+        for version_id, rows in made.items():
+            del self.waiting[version_id]
+            self.starts.append(self.pieces)
+            self.embedded.append(self.places[version_id])
+            if self.matrix is None or self.pieces + len(rows) > len(self.matrix):
+                more = numpy.zeros((max(FIRST_CAPACITY, self.pieces), rows.shape[1]), numpy.float32)
+                self.matrix = more if self.matrix is None else numpy.concatenate([self.matrix, more])
+            self.matrix[self.pieces : self.pieces + len(rows)] = rows
+            self.pieces += len(rows)
+
+    def nearest_piece(self, asked: Numbers) -> Numbers:
+        """For every embedded version, in their order, the product with its nearest piece."""
+        return self.numpy.maximum.reduceat(self.matrix[: self.pieces] @ asked, self.starts)
+
+    def first(
+        self, relevances: Numbers | None, candidates: Numbers, wanted: int, *, standing_stays: bool
+    ) -> tuple[list[int], int]:
+        """The places of the first so many of each block, in any order, and how many of all candidates stay in the running.
+
+        Without relevances each keeps its score; with them, what is not about the question stays only if it stands.
+        """
+        numpy, size = self.numpy, len(self.ids)
+        scores, blocks, stay = self.scores[:size], self.blocks[:size], candidates
+        if relevances is not None:
+            about = relevances > 0.0
+            scores = numpy.where(about, numpy.floor(relevances * scores + 0.5), scores)
+            blocks = numpy.where(about, blocks, ANYWAY)
+            stay = candidates & (about | self.stands[:size]) if standing_stays else candidates & about
+        found: list[int] = []
+        for block in range(BLOCKS):
+            places = numpy.flatnonzero(stay & (blocks == block))
+            if len(places) > wanted:
+                each = scores[places]
+                bound = numpy.partition(each, len(each) - wanted)[len(each) - wanted]
+                places = places[each >= bound]
+            found += places.tolist()
+        return found, int(stay.sum())

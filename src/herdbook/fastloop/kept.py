@@ -1,0 +1,273 @@
+"""The judged entries of some paths as this process has followed them: the next look costs what has changed, not what there is.
+
+What it holds is what a look at everything would give, to the digit: rows are judged by the same code, as of the minute that has
+begun, and whatever a judgement depends on is watched. What is not asked for any more is forgotten first, within a bound in bytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from herdbook.base.errors import HerdbookError
+from herdbook.fastloop.candidates import (
+    NAME,
+    VERSION,
+    VERSION_ID,
+    Gathered,
+    Row,
+    Scale,
+    Versions,
+    add_standing,
+    before_those,
+    judge,
+    losers,
+)
+from herdbook.fastloop.columns import Columns, numpy_there
+from herdbook.fastloop.sources import Record
+from herdbook.record.trust import acts
+from herdbook.record.types import HeadRow, Version
+
+KEPT_BYTES_MAX: Final = 128 * 1024 * 1024
+ROW_BYTES: Final = 1_200  # a row, its head and version, and the places that name them: measured with tracemalloc
+MINUTE: Final = 60_000_000  # microseconds: how exactly age is known here
+COLUMNS_MIN: Final = 200  # below that, plain rows are as fast
+
+
+@dataclass(slots=True)
+class Kept:
+    """Some paths of one tenant, as far as they were followed. Hold `turn` while it is used."""
+
+    floor: float  # of effective confidence: what is below, and unproven, has faded
+    block_of: Callable[[Row], int]  # of which the first are wanted each
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    stamp: int | None = None
+    minute: int = -1
+    scale: Scale | None = None
+    heads: dict[int, HeadRow] = field(default_factory=dict)  # by entry
+    versions: Versions = field(default_factory=dict)  # the current ones
+    rows: dict[int, Row] = field(default_factory=dict)  # by version, as all below
+    faded: dict[int, Version] = field(default_factory=dict)
+    expired: dict[int, Version] = field(default_factory=dict)
+    refused: dict[int, HerdbookError] = field(default_factory=dict)
+    expiring: dict[int, int] = field(default_factory=dict)  # when
+    beside: dict[int, int] = field(default_factory=dict)  # the current version by the older one that stands
+    keys: dict[str, set[int]] = field(default_factory=dict)  # rows by key, where more than one path is looked at
+    shared: set[str] = field(default_factory=set)  # keys that several rows have
+    columns: Columns | None = None
+    looks: int = 0
+    judged: int = 0  # how many rows were ever judged: for tests and benches
+
+    def follow(self, record: Record, tenant: int, paths: Sequence[str], *, now: int, scale: Scale) -> None:
+        """Bring it up to this moment."""
+        self.looks += 1
+        moved = record.heads_since(tenant, paths, self.stamp)
+        changed = {entry: head for entry, head in moved.heads.items() if self.heads.get(entry) != head}
+        if self.stamp is not None and len(self.heads.keys() | changed.keys()) != moved.entries:
+            moved = record.heads_since(tenant, paths, None)  # an entry is gone
+            self.clear()
+            changed = moved.heads
+        self.stamp = moved.stamp
+        minute = now - now % MINUTE
+        if minute != self.minute or self.scale is None or scale[1:] != self.scale[1:]:
+            changed = self.heads | changed
+        elif scale.bases != self.scale.bases:
+            changed = {entry: head for entry, head in self.heads.items() if head[9] or head[10]} | changed
+        self.minute, self.scale = minute, scale
+        if changed:
+            self.judge(record, tenant, changed)
+        for version_id in [version_id for version_id, at in self.expiring.items() if at <= now]:
+            self.expire(version_id)
+        self.widen()
+
+    def widen(self) -> None:
+        """Columns are worth their making from the second look on: a command that is over at once never makes them."""
+        if self.columns is None and self.looks > 1 and len(self.rows) >= COLUMNS_MIN and numpy_there():
+            self.columns = Columns(self.block_of)
+            for row in self.rows.values():
+                self.columns.put(row)
+        elif self.columns is not None and self.columns.wasteful:
+            self.columns, self.looks = None, 1
+            self.widen()
+
+    def clear(self) -> None:
+        for held in (self.heads, self.versions, self.rows, self.faded, self.expired, self.refused, self.expiring):
+            held.clear()
+        self.beside.clear()
+        self.keys.clear()
+        self.shared.clear()
+        self.columns = None
+
+    def judge(self, record: Record, tenant: int, changed: dict[int, HeadRow]) -> None:
+        """Give these entries their places."""
+        assert self.scale is not None
+        for entry in changed:
+            before = self.heads.get(entry)
+            if before is not None:
+                self.forget(before, gone=before[0] != changed[entry][0])
+        self.heads.update(changed)
+        missing = [head[0] for head in changed.values() if not isinstance(self.versions.get(head[0]), Version)]
+        self.versions.update(record.versions(tenant, missing))
+        seen = Gathered()
+        judge(changed.values(), self.versions, seen, now=self.minute, floor=self.floor, scale=self.scale)
+        self.judged += len(changed)
+        self.take(seen)
+        for head in changed.values():
+            if head[1] is not None and head[1] != head[0]:
+                self.beside[head[1]] = head[0]
+            version = self.versions[head[0]]
+            if isinstance(version, HerdbookError):
+                self.refused[head[0]] = version
+
+    def take(self, seen: Gathered) -> None:
+        for row in seen.rows:
+            version = row[VERSION]
+            self.rows[row[VERSION_ID]] = row
+            self.keyed(version.key).add(version.id)
+            if len(self.keys[version.key]) > 1:
+                self.shared.add(version.key)
+            if version.expires_at is not None:
+                self.expiring[version.id] = version.expires_at
+            if self.columns is not None:
+                self.columns.put(row)
+        self.faded.update((version.id, version) for version in seen.faded)
+        self.expired.update((version.id, version) for version in seen.expired)
+        self.expiring.update((version.id, version.expires_at) for version in seen.faded if version.expires_at is not None)
+
+    def keyed(self, key: str) -> set[int]:
+        return self.keys.setdefault(key, set())
+
+    def forget(self, head: HeadRow, *, gone: bool) -> None:
+        """Take a version out of its place; for good, where another one is current now."""
+        version_id, standing_id = head[:2]
+        if standing_id is not None:
+            self.beside.pop(standing_id, None)
+        row = self.rows.pop(version_id, None)
+        if row is not None:
+            self.unkey(row)
+        for held in (self.faded, self.expired, self.refused, self.expiring):
+            held.pop(version_id, None)
+        if gone:
+            self.versions.pop(version_id, None)
+        if self.columns is not None and row is not None:
+            self.columns.drop(version_id)
+
+    def unkey(self, row: Row) -> None:
+        same = self.keys[row[VERSION].key]
+        same.discard(row[VERSION_ID])
+        if len(same) < 2:
+            self.shared.discard(row[VERSION].key)
+        if not same:
+            del self.keys[row[VERSION].key]
+
+    def expire(self, version_id: int) -> None:
+        """Its time is over, in the middle of a minute."""
+        del self.expiring[version_id]
+        row = self.rows.pop(version_id, None)
+        version = self.faded.pop(version_id, None) if row is None else row[VERSION]
+        if row is not None:
+            self.unkey(row)
+            if self.columns is not None:
+                self.columns.drop(version_id)
+        assert version is not None
+        self.expired[version_id] = version
+
+    @property
+    def size_bytes(self) -> int:
+        return ROW_BYTES * len(self.heads) + (self.columns.size_bytes if self.columns else 0)
+
+
+@dataclass(slots=True)
+class KeptPaths:
+    """What this process has followed, the least recently asked forgotten first."""
+
+    bytes_max: int = KEPT_BYTES_MAX
+    held: OrderedDict[Hashable, Kept] = field(default_factory=OrderedDict)
+    turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, name: Hashable, *, floor: float, block_of: Callable[[Row], int]) -> Kept:
+        """What is followed under a name: a verb, a tenant, a reach and the paths."""
+        with self.turn:
+            found = self.held.pop(name, None) or Kept(floor, block_of)
+            self.held[name] = found
+            return found
+
+    def tidy(self) -> None:
+        """Back within the bound. What was used last stays, whatever it takes: without it the next look costs as much again."""
+        with self.turn:
+            sizes = {name: kept.size_bytes for name, kept in self.held.items()}
+            total = sum(sizes.values())
+            while total > self.bytes_max and len(self.held) > 1:
+                name, _ = self.held.popitem(last=False)
+                total -= sizes[name]
+
+
+@dataclass(slots=True)
+class Scene:
+    """What one question may choose from. Made while the turn of `kept` is held, and used only then."""
+
+    kept: Kept
+    gathered: Gathered  # all but its rows
+    guests: list[Row]  # older versions that stand beside newer ones
+    hidden: set[int]  # versions that a deeper path hides
+
+    def rows(self) -> list[Row]:
+        """Every candidate."""
+        guests = [row for row in self.guests if row[VERSION_ID] not in self.hidden]
+        if not self.hidden:
+            return [*self.kept.rows.values(), *guests]
+        return [row for version_id, row in self.kept.rows.items() if version_id not in self.hidden] + guests
+
+    def row(self, version_id: int) -> Row:
+        found = self.kept.rows.get(version_id)
+        return found or next(row for row in self.guests if row[VERSION_ID] == version_id)
+
+
+def gather(record: Record, tenant: int, kept: Kept, *, now: int) -> Scene:
+    """The entries of these paths as they stand now; a standing version is served beside a newer one that does not stand yet."""
+    assert kept.scale is not None
+    gathered = Gathered(
+        known=len(kept.heads),
+        faded=list(kept.faded.values()),
+        expired=list(kept.expired.values()),
+        refused=list(kept.refused.values()),
+    )
+    stands = {row[VERSION_ID] for row in map(kept.rows.get, kept.beside.values()) if row is not None and acts(row[NAME])}
+    older = {version_id: current for version_id, current in kept.beside.items() if current not in stands}
+    guests = beside(record, tenant, kept, older, gathered, now=now) if older else []
+    scene = Scene(kept, gathered, guests, set())
+    keys = kept.shared | {row[VERSION].key for row in guests}
+    for rivals in (same_key(kept, guests, key) for key in keys):
+        if len({row[VERSION].path for row in rivals}) > 1:
+            hidden = losers(rivals)
+            scene.hidden.update(row[VERSION_ID] for row in hidden)
+            gathered.shadowed += [row[VERSION] for row in hidden]
+    return scene
+
+
+def beside(record: Record, tenant: int, kept: Kept, older: dict[int, int], gathered: Gathered, *, now: int) -> list[Row]:
+    """The rows of what stood last; where that has failed since, of what stood before it and still does."""
+    assert kept.scale is not None
+    versions = record.versions(tenant, list(older)) | {current: kept.versions[current] for current in older.values()}
+    trusts = record.trust_of(tenant, list(older))
+    seen = Gathered()
+    add_standing(trusts, older, versions, seen, now=kept.minute, scale=kept.scale)
+    earlier = before_those(record, tenant, trusts, older)
+    if earlier:
+        versions |= record.versions(tenant, list(earlier))
+        add_standing(record.trust_of(tenant, list(earlier)), earlier, versions, seen, now=kept.minute, scale=kept.scale)
+    over = [row for row in seen.rows if (row[VERSION].expires_at or now + 1) <= now]
+    gathered.faded += seen.faded
+    gathered.expired += [*seen.expired, *(row[VERSION] for row in over)]
+    gathered.refused += seen.refused
+    return [row for row in seen.rows if row not in over]
+
+
+def same_key(kept: Kept, guests: Iterable[Row], key: str) -> list[Row]:
+    return [
+        *(kept.rows[version_id] for version_id in kept.keys.get(key, ())),
+        *(row for row in guests if row[VERSION].key == key),
+    ]
