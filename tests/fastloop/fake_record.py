@@ -44,6 +44,7 @@ class FakeRecord:
     reach: Reach = EVERYTHING
     tuned: Tuning = DEFAULT
     drawn: dict[str, float] = field(default_factory=dict)
+    bases: dict[str, float] = field(default_factory=dict)
 
     def write(self, path: str, key: str, value: Any, **more: Any) -> Version:
         """The next version of an entry; fields of Version and of Head may be given by name, `age_days` instead of `at`."""
@@ -150,7 +151,7 @@ class FakeRecord:
         return {version_id: self.stored[version_id] for version_id in ids}
 
     def base_rates(self, tenant: int, paths: Sequence[str]) -> dict[str, float]:
-        return dict.fromkeys(paths, 0.5)
+        return dict.fromkeys(paths, 0.5) | {path: self.bases[path] for path in paths if path in self.bases}
 
     def near(self, tenant: int, path: str, limit: int) -> list[str]:
         return self.reach.within(sorted({at for at, _ in self.current}))[:limit]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.fastloop.briefing import Briefer
+from herdbook.fastloop.briefing import Briefer, in_block
 from herdbook.fastloop.candidates import (
     BLOCKS,
     PLAIN,
@@ -164,7 +163,7 @@ def test_a_gathered_path_asks_the_record_once() -> None:
     record = FakeRecord()
     for path in ("acme", "acme/ci"):
         record.write(path, "port", 22)
-    kept = Kept(FLOOR, itemgetter(0))
+    kept = Kept(FLOOR, in_block)
     kept.follow(record, TENANT, ["acme/ci", "acme"], now=NOW, scale=PLAIN)
     assert 2 == gather(record, TENANT, kept, now=NOW).gathered.known
     assert {"heads": 1, "versions": 1} == record.calls

@@ -10,10 +10,10 @@ import pytest
 
 from herdbook.base.clock import MICROSECONDS_PER_DAY
 from herdbook.fastloop import kept as kept_module
-from herdbook.fastloop.briefing import Briefer
+from herdbook.fastloop.briefing import Briefed, Briefer, in_block
 from herdbook.fastloop.kept import Kept, KeptPaths
 from herdbook.fastloop.ordering import Orderer
-from herdbook.fastloop.search import Searcher
+from herdbook.fastloop.search import Searched, Searcher
 from herdbook.record.tunables import DEFAULT
 from tests.fastloop.fake_record import NOW, TENANT, Asked, FakeRecord
 
@@ -36,7 +36,7 @@ def change(record: FakeRecord, chosen: random.Random) -> None:
     if act == 0 or old is None:
         stands = chosen.random() < 0.3
         expires = NOW + chosen.randrange(-1, 3) * 30_000_000 if chosen.random() < 0.2 else None
-        more = {"observed": int(stands), "expires_at": expires, "age_days": chosen.choice([0, 0, 3, 400])}
+        more: dict[str, Any] = {"observed": int(stands), "expires_at": expires, "age_days": chosen.choice([0, 0, 3, 400])}
         if chosen.random() < 0.2:
             more |= {"kind": "experience", "worked": False}
         if old is not None and old.observed:
@@ -54,11 +54,13 @@ def change(record: FakeRecord, chosen: random.Random) -> None:
 
 
 def answers(record: FakeRecord, briefer: Briefer, searcher: Searcher, *, now: int) -> list[dict[str, Any]]:
-    found = [briefer.brief(TENANT, Asked(task=task, tokens=tokens), now=now) for task in TASKS for tokens in (300, 2_000)]
-    sought = [searcher.search(TENANT, Asked(query=task, entity="acme", limit=4), now=now) for task in TASKS[1:]]
+    found: list[Briefed | Searched] = [
+        briefer.brief(TENANT, Asked(task=task, tokens=tokens), now=now) for task in TASKS for tokens in (300, 2_000)
+    ]
+    found += [searcher.search(TENANT, Asked(query=task, entity="acme", limit=4), now=now) for task in TASKS[1:]]
     return [
         {"answer": each.answer, "exposures": [shown._asdict() for shown in each.exposures], "serving": each.serving._asdict()}
-        for each in [*found, *sought]
+        for each in found
     ]
 
 
@@ -75,6 +77,7 @@ def test_what_was_followed_answers_as_what_begins_anew(seed: int, monkeypatch: p
         for _ in range(chosen.choice([0, 1, 1, 3])):
             change(record, chosen)
         now += chosen.choice([0, 0, 1_000_000, 20_000_000, 90_000_000, -5_000_000, 20 * MICROSECONDS_PER_DAY])
+        record.bases = {path: chosen.choice([0.4, 0.5, 0.8]) for path in PATHS if chosen.random() < 0.9}
         if chosen.random() < 0.1:
             record.tuned = chosen.choice([DEFAULT, DEFAULT.__class__(evidence_lambda=chosen.random() * 8)])
         fresh = Orderer()
@@ -120,7 +123,7 @@ def test_what_is_held_keeps_to_its_bound() -> None:
     """A server of many entities would grow until the machine kills it."""
     paths = KeptPaths(bytes_max=5_000)
     for number in range(9):
-        kept = paths.of(number, floor=0.0, block_of=lambda row: row[0])
+        kept = paths.of(number, floor=0.0, place_of=in_block)
         kept.heads.update({entry: (entry, None, 0.5, 0, 0, 0, 0, 0.0, None, 0.0, 0.0) for entry in range(2)})
         paths.tidy()
         assert sum(held.size_bytes for held in paths.held.values()) <= 5_000

@@ -15,6 +15,7 @@ APPLIES_WHEN_CHARS_MAX: Final = 256
 QUERY_CHARS_MAX: Final = 4_000
 
 VALUE_BYTES_MAX: Final = 64 * 1024  # the default; a setting may move it up to VALUE_BYTES_CEILING
+CACHE_BYTES_MAX: Final = 256 * 1024 * 1024  # what a process keeps in memory of what it was asked about; see the setting
 VALUE_BYTES_CEILING: Final = 512 * 1024
 VALUE_DEPTH_MAX: Final = 64
 INTEGER_DIGITS_MAX: Final = 300  # a float's own range; longer digit strings are data, not numbers

@@ -111,6 +111,12 @@ SETTINGS: Final = (
         str(limits.VALUE_BYTES_MAX),
         f"The largest value an entry may have, in bytes of JSON; at most {limits.VALUE_BYTES_CEILING}.",
     ),
+    Setting(
+        "cache_bytes_max",
+        "HERDBOOK_CACHE_BYTES_MAX",
+        str(limits.CACHE_BYTES_MAX),
+        "How much memory a process may take for what it keeps of paths it is asked about; with less it answers the same, later.",
+    ),
     Setting("box_image", "HERDBOOK_BOX_IMAGE", BOX_IMAGE, "The image of container boxes: any that has python3, pulled before."),
     Setting(
         "sprites_connector_id",
@@ -145,6 +151,7 @@ class Settings:
     session: str | None = None
     synchronous: str = "FULL"
     value_bytes_max: int = limits.VALUE_BYTES_MAX
+    cache_bytes_max: int = limits.CACHE_BYTES_MAX
     box_image: str = BOX_IMAGE
     sprites_connector_id: str | None = None
     sprites_url: str = SPRITES_URL
@@ -299,6 +306,14 @@ def value_bytes(value: Any) -> int:
     return number
 
 
+def cache_bytes(value: Any) -> int:
+    digits = str(value)
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else 0
+    if number < 1024 * 1024:
+        raise ValueError("must be a whole number of bytes, 1048576 or more")
+    return number
+
+
 def switch(value: Any) -> bool:
     word = str(value).lower()
     if word not in YES | NO:
@@ -317,6 +332,7 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "session": one_line,
     "synchronous": synchronous,
     "value_bytes_max": value_bytes,
+    "cache_bytes_max": cache_bytes,
     "box_image": one_line,
     "sprites_connector_id": one_line,
     "sprites_url": address,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from operator import itemgetter
 from typing import Any, Final
 
 from herdbook.base import limits
@@ -22,6 +21,7 @@ from herdbook.fastloop.candidates import (
     VERSION,
     VERSION_ID,
     Gathered,
+    Row,
     Scale,
     best_first,
     scale_of,
@@ -74,7 +74,7 @@ class Briefer:
         task = prose(request.task or "", what="task", chars_max=limits.TASK_CHARS_MAX).strip()
         paths, tuning = reach(path), self.record.tuning(tenant, path)
         scale = scale_of(self.record, tenant, paths, tuning)
-        kept = self.orderer.kept.of(("brief", tenant, self.record.reach, *paths), floor=FLOOR, block_of=itemgetter(0))
+        kept = self.orderer.kept.of(("brief", tenant, self.record.reach, *paths), floor=FLOOR, place_of=in_block)
         wanted = None if request.names or request.explain else reach_of(request.tokens)
         with kept.turn:
             kept.follow(self.record, tenant, paths, now=now, scale=scale)
@@ -143,6 +143,11 @@ class Briefer:
             kept = {row[VERSION_ID] for row in ordered.rows}
             gathered.off_task = [row[VERSION] for row in scene.rows() if row[VERSION_ID] not in kept]
         return ordered
+
+
+def in_block(row: Row) -> tuple[int, int]:
+    """Its block; equals are told apart by what follows in the row."""
+    return row[0], 0
 
 
 def left_to_chance(packer: Packer, path: str, tuning: Tuning, draw: Draw | None) -> Chance:

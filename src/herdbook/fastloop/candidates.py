@@ -219,7 +219,7 @@ def losers(rivals: Sequence[Row]) -> list[Row]:
 
 
 def best_first(rows: Sequence[Row], count: int) -> list[Row]:
-    """The first so many rows of each block, in order, and those that equal the last of them; no budget gets to the others."""
+    """The first so many rows of each block, in order; no budget gets to the others."""
     blocks: list[list[Row]] = [[] for _ in range(BLOCKS)]
     for row in rows:
         blocks[row[0]].append(row)
@@ -232,4 +232,4 @@ def best_of_block(block: list[Row], wanted: int) -> list[Row]:
         return sorted(block)
     orders = list(map(itemgetter(ORDER), block))
     bound = sorted(orders)[wanted - 1]
-    return sorted(row for row, order in zip(block, orders, strict=True) if order <= bound)
+    return sorted(row for row, order in zip(block, orders, strict=True) if order <= bound)[:wanted]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from herdbook.fastloop.candidates import ANYWAY, BLOCKS, NAME, ORDER, VERSION, VERSION_ID, Row
+from herdbook.fastloop.candidates import ANYWAY, BLOCKS, FADING, NAME, ORDER, STALENESS, VERSION, VERSION_ID, Row
 from herdbook.fastloop.scope import LENGTH_PULL, SATURATION, TokenStats, count
 from herdbook.record.trust import acts
 from herdbook.record.types import Version
@@ -25,6 +25,17 @@ POSTING_BYTES: Final = 6  # a place and how often
 TOKEN_BYTES: Final = 350  # two arrays, a dictionary slot and a short string
 WASTE_MIN: Final = 256
 FIRST_CAPACITY: Final = 1024
+KINDS: Final = {
+    "live": bool,
+    "scores": float,
+    "blocks": "i1",
+    "tiers": "i1",
+    "fadings": float,
+    "ages": "i8",
+    "names": "i8",
+    "stands": bool,
+    "lengths": float,
+}
 
 
 @cache
@@ -41,7 +52,7 @@ def load_numpy() -> Any:
 class Columns:
     """One place for each version that was ever put; those that were dropped are masked."""
 
-    block_of: Callable[[Row], int]  # which rows are kept apart from others, whatever their scores
+    place_of: Callable[[Row], tuple[int, int]]  # its block, of which the first are wanted each; and its tier among equals
     numpy: Any = field(default_factory=load_numpy)
     places: dict[int, int] = field(default_factory=dict)  # by version
     ids: list[int] = field(default_factory=list)
@@ -51,6 +62,10 @@ class Columns:
     live: Numbers = None  # which places hold a candidate
     scores: Numbers = None  # what age and evidence make of it, in units
     blocks: Numbers = None
+    tiers: Numbers = None
+    fadings: Numbers = None
+    ages: Numbers = None
+    names: Numbers = None  # of the versions
     stands: Numbers = None
     lengths: Numbers = None
     matrix: Numbers = None  # vectors of pieces, one after the other
@@ -62,20 +77,33 @@ class Columns:
     @property
     def size_bytes(self) -> int:
         vectors = 0 if self.matrix is None else int(self.matrix.nbytes)
-        return 40 * self.capacity + TOKEN_BYTES * len(self.said) + POSTING_BYTES * self.postings + vectors
+        return 64 * self.capacity + TOKEN_BYTES * len(self.said) + POSTING_BYTES * self.postings + vectors
+
+    @property
+    def ties(self) -> tuple[Numbers, ...]:
+        """What decides between equal scores, one after the other: as `sorted` has rows."""
+        return self.tiers, self.fadings, self.ages, self.names
 
     @property
     def wasteful(self) -> bool:
         """Whether more places are empty than taken."""
         return len(self.ids) > WASTE_MIN + 2 * int(self.live[: len(self.ids)].sum())
 
-    def put(self, row: Row) -> None:
-        """A candidate as it is judged now."""
-        at = self.placed(row[VERSION])
+    def put(self, rows: Sequence[Row]) -> None:
+        """Candidates as they are judged now."""
+        if not rows:
+            return
+        at = [self.placed(row[VERSION]) for row in rows]
         self.live[at] = True
-        self.scores[at] = -row[ORDER]
-        self.blocks[at] = self.block_of(row)
-        self.stands[at] = acts(row[NAME])
+        self.scores[at] = [-row[ORDER] for row in rows]
+        self.stands[at] = [acts(row[NAME]) for row in rows]
+        self.blocks[at], self.tiers[at] = zip(*map(self.place_of, rows), strict=True)
+        self.fadings[at] = [row[FADING] for row in rows]
+        self.ages[at] = [row[STALENESS] for row in rows]
+
+    def empty(self) -> None:
+        """No candidate is in the running."""
+        self.live[:] = False
 
     def drop(self, version_id: int) -> None:
         self.live[self.places[version_id]] = False
@@ -83,8 +111,7 @@ class Columns:
 
     def candidates(self, guests: Sequence[Row], *, without: Iterable[int]) -> Numbers:
         """Which places are in the running: what is live, without these versions, and with rows that are there for this time."""
-        for row in guests:
-            self.put(row)
+        self.put(guests)
         live = self.live[: len(self.ids)].copy()
         for row in guests:
             self.live[self.places[row[VERSION_ID]]] = False
@@ -99,6 +126,7 @@ class Columns:
             at = self.places[version.id] = len(self.ids)
             self.ids.append(version.id)
             self.grow()
+            self.names[at] = version.id
             self.tell(at, count(version))
             self.waiting[version.id] = version
         return at
@@ -118,7 +146,7 @@ class Columns:
             return
         more = max(FIRST_CAPACITY, self.capacity)
         numpy = self.numpy
-        for name, kind in (("live", bool), ("scores", float), ("blocks", "i1"), ("stands", bool), ("lengths", float)):
+        for name, kind in KINDS.items():
             new = numpy.zeros(more, kind)
             old = getattr(self, name)
             setattr(self, name, new if old is None else numpy.concatenate([old, new]))
@@ -187,9 +215,19 @@ class Columns:
         found: list[int] = []
         for block in range(BLOCKS):
             places = numpy.flatnonzero(stay & (blocks == block))
-            if len(places) > wanted:
-                each = scores[places]
-                bound = numpy.partition(each, len(each) - wanted)[len(each) - wanted]
-                places = places[each >= bound]
-            found += places.tolist()
+            found += self.smallest((-scores, *(column[:size] for column in self.ties)), places, wanted).tolist()
         return found, int(stay.sum())
+
+    def smallest(self, keys: Sequence[Numbers], places: Numbers, wanted: int) -> Numbers:
+        """So many of these places, the smallest by these keys one after the other."""
+        first, rest = [], places
+        for key in keys:
+            if len(rest) <= wanted:
+                break
+            each = key[rest]
+            bound = self.numpy.partition(each, wanted - 1)[wanted - 1]
+            sure = rest[each < bound]
+            first.append(sure)
+            wanted -= len(sure)
+            rest = rest[each == bound]
+        return self.numpy.concatenate([*first, rest[:wanted]])

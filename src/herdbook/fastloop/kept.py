@@ -1,7 +1,7 @@
 """The judged entries of some paths as this process has followed them: the next look costs what has changed, not what there is.
 
-What it holds is what a look at everything would give, to the digit: rows are judged by the same code, as of the minute that has
-begun, and whatever a judgement depends on is watched. What is not asked for any more is forgotten first, within a bound in bytes.
+What it holds is what a look at everything would give, to the digit: rows are judged by the same code, as of the beginning of five
+minutes, and whatever a judgement depends on is watched. What is not asked for any more is forgotten first, within a bound.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from herdbook.record.types import HeadRow, Version
 
 KEPT_BYTES_MAX: Final = 128 * 1024 * 1024
 ROW_BYTES: Final = 1_200  # a row, its head and version, and the places that name them: measured with tracemalloc
-MINUTE: Final = 60_000_000  # microseconds: how exactly age is known here
+PERIOD: Final = 300_000_000  # microseconds: how exactly age is known here
 COLUMNS_MIN: Final = 200  # below that, plain rows are as fast
 
 
@@ -42,10 +42,10 @@ class Kept:
     """Some paths of one tenant, as far as they were followed. Hold `turn` while it is used."""
 
     floor: float  # of effective confidence: what is below, and unproven, has faded
-    block_of: Callable[[Row], int]  # of which the first are wanted each
+    place_of: Callable[[Row], tuple[int, int]]  # its block, and its tier among equals
     turn: threading.Lock = field(default_factory=threading.Lock)
     stamp: int | None = None
-    minute: int = -1
+    since: int = -1  # when the period began that ages are reckoned to
     scale: Scale | None = None
     heads: dict[int, HeadRow] = field(default_factory=dict)  # by entry
     versions: Versions = field(default_factory=dict)  # the current ones
@@ -71,12 +71,12 @@ class Kept:
             self.clear()
             changed = moved.heads
         self.stamp = moved.stamp
-        minute = now - now % MINUTE
-        if minute != self.minute or self.scale is None or scale[1:] != self.scale[1:]:
+        since = now - now % PERIOD
+        if since != self.since or self.scale is None or scale[1:] != self.scale[1:]:
             changed = self.heads | changed
         elif scale.bases != self.scale.bases:
             changed = {entry: head for entry, head in self.heads.items() if head[9] or head[10]} | changed
-        self.minute, self.scale = minute, scale
+        self.since, self.scale = since, scale
         if changed:
             self.judge(record, tenant, changed)
         for version_id in [version_id for version_id, at in self.expiring.items() if at <= now]:
@@ -86,25 +86,36 @@ class Kept:
     def widen(self) -> None:
         """Columns are worth their making from the second look on: a command that is over at once never makes them."""
         if self.columns is None and self.looks > 1 and len(self.rows) >= COLUMNS_MIN and numpy_there():
-            self.columns = Columns(self.block_of)
-            for row in self.rows.values():
-                self.columns.put(row)
+            self.columns = Columns(self.place_of)
+            self.columns.put(list(self.rows.values()))
         elif self.columns is not None and self.columns.wasteful:
             self.columns, self.looks = None, 1
             self.widen()
 
     def clear(self) -> None:
-        for held in (self.heads, self.versions, self.rows, self.faded, self.expired, self.refused, self.expiring):
-            held.clear()
-        self.beside.clear()
-        self.keys.clear()
-        self.shared.clear()
+        """Begin anew."""
+        self.empty()
+        self.heads.clear()
+        self.versions.clear()
         self.columns = None
+
+    def empty(self) -> None:
+        """Nothing is in its place."""
+        for held in (self.rows, self.faded, self.expired, self.refused, self.expiring, self.beside, self.keys):
+            held.clear()
+        self.shared.clear()
+        if self.columns is not None:
+            self.columns.empty()
 
     def judge(self, record: Record, tenant: int, changed: dict[int, HeadRow]) -> None:
         """Give these entries their places."""
         assert self.scale is not None
-        for entry in changed:
+        if len(changed) > len(self.heads) // 2:  # most of them: quicker from the beginning
+            changed = self.heads | changed
+            current = {head[0] for head in changed.values()}
+            self.versions = {version_id: held for version_id, held in self.versions.items() if version_id in current}
+            self.empty()
+        for entry in changed if self.rows else ():
             before = self.heads.get(entry)
             if before is not None:
                 self.forget(before, gone=before[0] != changed[entry][0])
@@ -112,7 +123,7 @@ class Kept:
         missing = [head[0] for head in changed.values() if not isinstance(self.versions.get(head[0]), Version)]
         self.versions.update(record.versions(tenant, missing))
         seen = Gathered()
-        judge(changed.values(), self.versions, seen, now=self.minute, floor=self.floor, scale=self.scale)
+        judge(changed.values(), self.versions, seen, now=self.since, floor=self.floor, scale=self.scale)
         self.judged += len(changed)
         self.take(seen)
         for head in changed.values():
@@ -123,22 +134,23 @@ class Kept:
                 self.refused[head[0]] = version
 
     def take(self, seen: Gathered) -> None:
+        keys = self.keys
         for row in seen.rows:
             version = row[VERSION]
-            self.rows[row[VERSION_ID]] = row
-            self.keyed(version.key).add(version.id)
-            if len(self.keys[version.key]) > 1:
-                self.shared.add(version.key)
-            if version.expires_at is not None:
-                self.expiring[version.id] = version.expires_at
-            if self.columns is not None:
-                self.columns.put(row)
+            self.rows[version.id] = row
+            same = keys.get(version.key)
+            if same is None:
+                keys[version.key] = {version.id}
+            else:
+                same.add(version.id)
+                if len(same) > 1:
+                    self.shared.add(version.key)
+        if self.columns is not None:
+            self.columns.put(seen.rows)
         self.faded.update((version.id, version) for version in seen.faded)
         self.expired.update((version.id, version) for version in seen.expired)
-        self.expiring.update((version.id, version.expires_at) for version in seen.faded if version.expires_at is not None)
-
-    def keyed(self, key: str) -> set[int]:
-        return self.keys.setdefault(key, set())
+        may_expire = [*seen.faded, *(row[VERSION] for row in seen.rows)]
+        self.expiring.update((version.id, version.expires_at) for version in may_expire if version.expires_at is not None)
 
     def forget(self, head: HeadRow, *, gone: bool) -> None:
         """Take a version out of its place; for good, where another one is current now."""
@@ -164,7 +176,7 @@ class Kept:
             del self.keys[row[VERSION].key]
 
     def expire(self, version_id: int) -> None:
-        """Its time is over, in the middle of a minute."""
+        """Its time is over, in the middle of a period."""
         del self.expiring[version_id]
         row = self.rows.pop(version_id, None)
         version = self.faded.pop(version_id, None) if row is None else row[VERSION]
@@ -188,10 +200,10 @@ class KeptPaths:
     held: OrderedDict[Hashable, Kept] = field(default_factory=OrderedDict)
     turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, name: Hashable, *, floor: float, block_of: Callable[[Row], int]) -> Kept:
+    def of(self, name: Hashable, *, floor: float, place_of: Callable[[Row], tuple[int, int]]) -> Kept:
         """What is followed under a name: a verb, a tenant, a reach and the paths."""
         with self.turn:
-            found = self.held.pop(name, None) or Kept(floor, block_of)
+            found = self.held.pop(name, None) or Kept(floor, place_of)
             self.held[name] = found
             return found
 
@@ -254,11 +266,11 @@ def beside(record: Record, tenant: int, kept: Kept, older: dict[int, int], gathe
     versions = record.versions(tenant, list(older)) | {current: kept.versions[current] for current in older.values()}
     trusts = record.trust_of(tenant, list(older))
     seen = Gathered()
-    add_standing(trusts, older, versions, seen, now=kept.minute, scale=kept.scale)
+    add_standing(trusts, older, versions, seen, now=kept.since, scale=kept.scale)
     earlier = before_those(record, tenant, trusts, older)
     if earlier:
         versions |= record.versions(tenant, list(earlier))
-        add_standing(record.trust_of(tenant, list(earlier)), earlier, versions, seen, now=kept.minute, scale=kept.scale)
+        add_standing(record.trust_of(tenant, list(earlier)), earlier, versions, seen, now=kept.since, scale=kept.scale)
     over = [row for row in seen.rows if (row[VERSION].expires_at or now + 1) <= now]
     gathered.faded += seen.faded
     gathered.expired += [*seen.expired, *(row[VERSION] for row in over)]

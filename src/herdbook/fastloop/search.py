@@ -132,7 +132,7 @@ class Searcher:
 
     def inside(self, look: Look) -> Found:
         """What is known at these paths, all of it looked at; what has faded is still found by who looks for it."""
-        kept = self.orderer.kept.of(("search", look.tenant, self.record.reach, *look.paths), floor=0.0, block_of=fell)
+        kept = self.orderer.kept.of(("search", look.tenant, self.record.reach, *look.paths), floor=0.0, place_of=in_tier)
         scale = scale_of(self.record, look.tenant, look.paths, look.tuning)
         with kept.turn:
             kept.follow(self.record, look.tenant, look.paths, now=look.now, scale=scale)
@@ -217,6 +217,11 @@ def best_matches(matches: list[Row], limit: int) -> list[Row]:
         bound = sorted([row[ORDER] for row in matches if not fell(row)] or [0])[:limit][-1]
         matches = [row for row in matches if row[ORDER] <= bound]
     return sorted(matches, key=lambda row: (fell(row), row[ORDER], TIERS[row[NAME]], row[2:5]))[:limit]
+
+
+def in_tier(row: Row) -> tuple[int, int]:
+    """What fell comes behind all others; between equals standing decides."""
+    return int(fell(row)), TIERS[row[NAME]]
 
 
 def fell(row: Row) -> bool:

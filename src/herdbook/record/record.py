@@ -71,14 +71,21 @@ class Record:
 
     reach: Reach = EVERYTHING  # which entity paths there are, to whoever asks here; see `seen_by`
 
-    def __init__(self, store: Store, key: bytes | None, *, value_bytes_max: int = limits.VALUE_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        store: Store,
+        key: bytes | None,
+        *,
+        value_bytes_max: int = limits.VALUE_BYTES_MAX,
+        cached_bytes_max: int = CACHED_TEXT_BYTES_MAX,
+    ) -> None:
         self.store = store
         self.value_bytes_max = value_bytes_max
         self._key = key
         self._paths: BoundedCache[tuple[int, str], int] = BoundedCache(CACHED_NAMES_MAX)
         self._sessions: BoundedCache[tuple[int, str], Session] = BoundedCache(CACHED_NAMES_MAX)
         self.grants: BoundedCache[tuple[Any, ...], Any] = BoundedCache(CACHED_NAMES_MAX)  # rows of keys whose seals hold
-        self._versions: BoundedCache[tuple[int, int], Version] = BoundedCache(CACHED_TEXT_BYTES_MAX, size=version_bytes)
+        self._versions: BoundedCache[tuple[int, int], Version] = BoundedCache(cached_bytes_max, size=version_bytes)
         check_key(store, key)
 
     @classmethod
@@ -89,6 +96,7 @@ class Record:
         key_file: Path,
         synchronous: str = "FULL",
         value_bytes_max: int = limits.VALUE_BYTES_MAX,
+        cached_bytes_max: int = CACHED_TEXT_BYTES_MAX,
     ) -> Self:
         """Open a record: a file, made on first use, or a database. A new one gets a new key, an old one never another."""
         store = open_store(where, synchronous=synchronous)
@@ -97,7 +105,7 @@ class Record:
             key = keyfile.load(key_file)
             if key is None and not has_key:
                 key = keyfile.create(key_file)
-            return cls(store, key, value_bytes_max=value_bytes_max)
+            return cls(store, key, value_bytes_max=value_bytes_max, cached_bytes_max=cached_bytes_max)
         except BaseException:
             store.close()
             raise

@@ -12,11 +12,14 @@ from typing import Any
 
 import msgspec
 
+from herdbook.base import limits
 from herdbook.base.clock import Clock
 from herdbook.base.errors import Forbidden, HerdbookError, InvalidRequest, InvalidText, NotFound
 from herdbook.base.reach import Reach
 from herdbook.fastloop.briefing import Briefer
+from herdbook.fastloop.kept import KeptPaths
 from herdbook.fastloop.ordering import NO_EMBEDDER, Orderer
+from herdbook.fastloop.scope import StatsCache
 from herdbook.fastloop.search import Searcher
 from herdbook.fastloop.sources import Semantics
 from herdbook.record.cache import BoundedCache
@@ -30,15 +33,26 @@ from herdbook.service.verbs import VERBS, Verb
 
 Plan = Planned
 VIEWS_MAX = 1_000
+PATHS_PART, TEXTS_PART = 2, 6  # of what may be kept in memory: paths take half, texts, their tokens and vectors a sixth each
 
 
 class Service:
     """The verbs over one record. Safe to use from many threads."""
 
-    def __init__(self, record: Record, clock: Clock, *, semantics: Semantics | str = NO_EMBEDDER) -> None:
+    def __init__(
+        self,
+        record: Record,
+        clock: Clock,
+        *,
+        semantics: Semantics | str = NO_EMBEDDER,
+        cache_bytes_max: int = limits.CACHE_BYTES_MAX,
+    ) -> None:
         self.record = record
         self.clock = clock
-        self.briefer = Briefer(record, Orderer(semantics=semantics, scorers=Scorers(record)))
+        orderer = Orderer(
+            StatsCache(cache_bytes_max // TEXTS_PART), KeptPaths(cache_bytes_max // PATHS_PART), semantics, Scorers(record)
+        )
+        self.briefer = Briefer(record, orderer)
         self.searcher = Searcher(record, self.briefer.orderer)
         self.auditor = Auditor(record, clock)
         self.views: BoundedCache[Reach, Service] = BoundedCache(VIEWS_MAX)

@@ -14,7 +14,7 @@ from herdbook.fastloop.ordering import OFF
 from herdbook.fastloop.sources import Semantics
 from herdbook.record.record import Record
 from herdbook.service.callers import local_caller
-from herdbook.service.door import Service
+from herdbook.service.door import TEXTS_PART, Service
 from herdbook.service.local import LocalTransport, for_clients
 
 INLINE_EMBEDDED_MAX = 16  # before the answer of a command, whose process is gone before anything behind the scenes is done
@@ -33,8 +33,10 @@ def open_service(
         key_file=settings.seal_key_file,
         synchronous=settings.synchronous,
         value_bytes_max=settings.value_bytes_max,
+        cached_bytes_max=settings.cache_bytes_max // TEXTS_PART,
     )
-    return Service(opened, clock or SystemClock(), semantics=semantics_of(settings, opened, inline_max=inline_max))
+    semantics = semantics_of(settings, opened, inline_max=inline_max)
+    return Service(opened, clock or SystemClock(), semantics=semantics, cache_bytes_max=settings.cache_bytes_max)
 
 
 def semantics_of(settings: Settings, record: Record, *, inline_max: int) -> Semantics | str:
@@ -48,7 +50,7 @@ def semantics_of(settings: Settings, record: Record, *, inline_max: int) -> Sema
         return embedder
     from herdbook.fastloop.embedding.meanings import Meanings
 
-    return Meanings(record, embedder, inline_max=inline_max)
+    return Meanings(record, embedder, inline_max=inline_max, bytes_max=settings.cache_bytes_max // TEXTS_PART)
 
 
 def located(record: str | PathLike[str] | Database) -> Place:
