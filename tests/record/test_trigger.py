@@ -129,6 +129,56 @@ def test_the_log_cannot_be_made_up(known: Desk, raw: sqlite3.Connection) -> None
     assert 0.45 == known.read("a")["confidence"]
 
 
+def next_move(raw: sqlite3.Connection, key: str) -> dict[str, Any]:
+    """A key's next move as an outcome tells it, whole."""
+    whose = raw.execute(
+        "SELECT v.entry, v.claim, c.moves + 1, c.confidence FROM version v "
+        "JOIN claim c ON c.entry = v.entry AND c.digest = v.claim WHERE v.key = ?",
+        (key,),
+    ).fetchone()
+    told = dict(zip(("entry", "claim", "n", "before"), whose, strict=True))
+    ids = {"tenant": 1, "outcome": outcome_id(raw, "failure"), "version": version_id(raw, key)}
+    return ids | told | {"how": "foreign", "factor": 0.9, "effective_factor": 0.9, "result": 0, "after": told["before"] * 0.9}
+
+
+def tell(raw: sqlite3.Connection, move: dict[str, Any]) -> None:
+    marks = ", ".join("?" * len(move))
+    raw.execute(f"INSERT INTO outcome_cause ({', '.join(move)}) VALUES ({marks})", tuple(move.values()))
+
+
+def test_a_move_that_is_told_whole_moves_the_claim(known: Desk, raw: sqlite3.Connection) -> None:
+    """Whoever tells what the claim stood at would be believed, and nothing would move."""
+    tell(raw, next_move(raw, "a"))
+    entry = known.read("a")
+    assert (0.45, 1) == (entry["confidence"], entry["moves"])
+    assert {"type": "failure", "ref": "failure"} == {name: entry["last_outcome"][name] for name in ("type", "ref")}
+    with pytest.raises(sqlite3.IntegrityError):
+        tell(raw, next_move(raw, "a"))  # the same cause again, as the move after it
+    assert (0.45, 1) == (known.read("a")["confidence"], known.read("a")["moves"])
+
+
+@pytest.mark.parametrize(
+    "field, lie",
+    [
+        ("n", 2), ("n", 0), ("before", 0.6), ("after", 1.0), ("after", 0.5), ("after", None), ("factor", 1.0), ("factor", None),
+        ("effective_factor", 1.03), ("effective_factor", None), ("result", None), ("claim", b"x" * 16), ("claim", None),
+        ("entry", 7), ("outcome", 7), ("version", 7), ("tenant", 2),
+    ],
+)  # fmt: skip
+def test_a_move_that_is_not_the_next_one_is_refused(known: Desk, raw: sqlite3.Connection, field: str, lie: object) -> None:
+    """A told move would set trust to whatever its teller likes."""
+    with pytest.raises(sqlite3.IntegrityError):
+        tell(raw, next_move(raw, "a") | {field: lie})
+    assert (0.5, 0) == (known.read("a")["confidence"], known.read("a")["moves"])
+
+
+def test_a_move_told_of_another_entry_is_refused(known: Desk, raw: sqlite3.Connection) -> None:
+    """A version of one entry would move the trust of another."""
+    with pytest.raises(sqlite3.IntegrityError):
+        tell(raw, next_move(raw, "a") | {"version": version_id(raw, "stands")})
+    assert [0.5, 0.5] == [known.read(key)["confidence"] for key in ("a", "stands")]
+
+
 def test_a_foreign_revision_folds_again(known: Desk, raw: sqlite3.Connection) -> None:
     """A revision written by another program would leave confidence as if it had never come."""
     raw.execute(CAUSE, (1, outcome_id(raw, "success"), version_id(raw, "a")))

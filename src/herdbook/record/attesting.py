@@ -137,7 +137,7 @@ def give_standing(tx: Transaction, tenant: int, outcome: Outcome, *, sign: int) 
 
 def of_another(cause: Row, outcome: Outcome) -> bool:
     """Whether a version was written by another box; where there are no boxes, by another identity. Never by the same session."""
-    _, _, _, _, _, session, box, identity, _ = cause
+    session, box, identity = cause[5:8]
     if session == outcome.session:
         return False
     return bool(box != outcome.box) if box and outcome.box else bool(identity != outcome.identity)

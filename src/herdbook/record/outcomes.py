@@ -10,7 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from herdbook.base import clock, limits, strict_json, text
-from herdbook.base.errors import Forbidden, InvalidRequest, NotFound, RequestConflict, TooLarge, UnknownOutcomeType
+from herdbook.base.errors import Broken, Forbidden, InvalidRequest, NotFound, RequestConflict, TooLarge, UnknownOutcomeType
 from herdbook.record import answers, attesting, credit, seals, traces, trust
 from herdbook.record.record import Record
 from herdbook.record.scoped import moved_within
@@ -18,6 +18,8 @@ from herdbook.record.sessions import require_session, resolve_used, visible
 from herdbook.record.store.protocol import Reader, Row, Transaction
 from herdbook.record.tunables import credit_weights, in_force, line_of
 from herdbook.record.types import Session, Stamp
+
+MOVE = ("entity", "key", "version", "before", "factor", "after", "how")  # what is told of one
 
 
 class Cause(NamedTuple):
@@ -32,6 +34,10 @@ class Cause(NamedTuple):
     box: str | None
     identity: str
     applies_when: str | None
+    key: str
+    number: int
+    confidence: float  # of the claim, and how many moves it has behind it, before this outcome
+    moves: int
     how: str  # used, served or attempt
     credit: float
     result: int
@@ -72,10 +78,12 @@ def commit(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
     if before is not None:
         return before | {"moved": moves(tx, stamp.tenant, before.pop("outcome"))}
     said = fields | {"observed": body["observed"]}
-    causes = find_causes(record, tx, stamp, session, said, success=body["type"] == "success", at=at)
+    who = {"tenant": stamp.tenant, "session": session.id}
+    reads = tx.rows("reads_of_session", {**who, "reads": 0}) if said["used"] is None else None
+    causes = find_causes(record, tx, stamp, session, said, reads, success=body["type"] == "success", at=at)
     outcome = insert_outcome(record, tx, stamp, session, ref, body, at=at)
-    move_trust(tx, stamp.tenant, outcome, causes)
-    counts = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at)
+    moved = move_trust(tx, stamp.tenant, outcome, causes)
+    counts = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at, reads=reads)
     lacking = traces.missing(task_input=body["task_input"], actions=counts["actions"])
     answer = {
         "outcome": outcome.id,
@@ -89,7 +97,7 @@ def commit(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
         "warnings": warnings_for(causes, fields),
     }
     answers.keep(tx, stamp.tenant, "outcome", ref, digest, answer)
-    return {name: value for name, value in answer.items() if name != "outcome"} | {"moved": moves(tx, stamp.tenant, outcome.id)}
+    return {name: value for name, value in answer.items() if name != "outcome"} | {"moved": moved}
 
 
 def outcome_body(record: Record, fields: dict[str, Any]) -> dict[str, Any]:
@@ -111,12 +119,19 @@ def outcome_body(record: Record, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_causes(
-    record: Record, tx: Transaction, stamp: Stamp, session: Session, fields: dict[str, Any], *, success: bool, at: int
+    record: Record,
+    tx: Transaction,
+    stamp: Stamp,
+    session: Session,
+    fields: dict[str, Any],
+    reads: list[Row] | None,
+    *,
+    success: bool,
+    at: int,
 ) -> list[Cause]:
     """What this outcome rests on, one version a claim: what was used, or else all that was served; and what failed tries used."""
-    if fields["used"] is None:
-        rows = tx.rows("served_claims", {"tenant": stamp.tenant, "session": session.id})
-        latest = {(entry, claim): version for entry, claim, version, _ in rows}  # the version of each that was served last
+    if reads is not None:
+        latest = {(row[9], row[8]): row[1] for row in reads if row[4]}  # by entry and claim, the version that was served last
         wanted = {"served": list(latest.values())}
     else:
         wanted = {"used": resolve_used(record, tx, stamp, session.id, fields["used"])}
@@ -215,34 +230,32 @@ def insert_outcome(
     return outcome
 
 
-def move_trust(tx: Transaction, tenant: int, outcome: Outcome, causes: list[Cause]) -> None:
-    """Insert the causes; the trigger does the rest. An attempt charges evidence only: its factor is one."""
+def move_trust(tx: Transaction, tenant: int, outcome: Outcome, causes: list[Cause]) -> list[dict[str, Any]]:
+    """Tell the moves; the trigger makes them, and lets no other pass. An attempt charges evidence only: its factor is one."""
     factors: dict[str, float] = dict(tx.rows("multipliers", {"tenant": tenant, "type": outcome.type}))
-    tx.many(
-        "insert_cause",
-        [
-            (
-                tenant,
-                outcome.id,
-                c.version,
-                c.how,
-                1.0 if c.how == "attempt" else credit.nearest_factor(c.path, factors),
-                c.credit,
-                c.result,
-            )
-            for c in causes
-        ],
-    )
+    stood: dict[tuple[int, bytes], tuple[float, int]] = {}  # where this outcome has left a claim so far
+    rows, told = [], []
+    for c in causes:
+        factor = 1.0 if c.how == "attempt" else credit.nearest_factor(c.path, factors)
+        if factor is None:
+            raise Broken("the record refused this: no_multiplier")
+        before, moves = stood.get((c.entry, c.claim), (c.confidence, c.moves))
+        after, nth = trust.moved(before, factor), moves + 1
+        stood[c.entry, c.claim] = (after, nth)
+        whole = (c.how, factor, c.credit, c.result, factor, c.entry, c.claim, nth, before, after)
+        rows.append((tenant, outcome.id, c.version, *whole))
+        told.append((c.path, c.key, c.number, nth, before, factor, after, c.how))
+    tx.many("insert_cause", rows)
     success = int(outcome.type == "success")
     for path in dict.fromkeys(c.path_id for c in causes if c.credit and c.how != "attempt"):
         tx.run("add_base_rate", {"tenant": tenant, "path": path, "outcomes": 1, "successes": success})
+    return [dict(zip(MOVE, (*move[:3], *move[4:]), strict=True)) for move in sorted(told)]
 
 
 def moves(tx: Reader, tenant: int, outcome: int) -> list[dict[str, Any]]:
     """What an outcome moved, as it happened."""
-    names = ("entity", "key", "version", "before", "factor", "after", "how")
     rows = tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome})
-    return [dict(zip(names, row, strict=False)) for row in rows]
+    return [dict(zip(MOVE, row, strict=False)) for row in rows]
 
 
 def warnings_for(causes: list[Cause], fields: dict[str, Any]) -> list[str]:

@@ -31,6 +31,7 @@ SEAL_CHECK = "herdbook seal check"
 TRIGGERS = frozenset(
     {  # what must hold whatever writes
         "outcome_cause_moves_trust_v1",
+        "outcome_cause_moves_as_told_v1",
         "revision_refolds_trust_v1",
         "version_without_gap_v1",
         "version_is_immutable_v1",

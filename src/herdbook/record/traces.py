@@ -32,19 +32,36 @@ def missing(*, task_input: str | None, actions: int) -> list[str]:
     return [name for name, there in (("task_input", task_input is not None), ("actions", actions > 0)) if not there]
 
 
-def run_steps(reader: Reader, tenant: int, session: str, since: Mapping[str, Any] = START) -> Steps:
+def run_steps(
+    reader: Reader, tenant: int, session: str, since: Mapping[str, Any] = START, *, reads: list[Row] | None = None
+) -> Steps:
     """What a run did since a link of its chain, by kind and in order; from the start, everything."""
     who = {"tenant": tenant, "session": session} | {name: since[name] for name in START}
-    return dict(zip(STEPS, reader.rows_of(list(STEPS.values()), who), strict=True))
+    kinds = [kind for kind in STEPS if kind != "reads" or reads is None]
+    found = dict(zip(kinds, reader.rows_of([STEPS[kind] for kind in kinds], who), strict=True))
+    return found if reads is None else {"reads": [row for row in reads if row[7] > since["reads"]], **found}
 
 
-def link(record: Record, tx: Transaction, tenant: int, session: str, what: str, row_seal: bytes, *, at: int) -> dict[str, int]:
-    """Seal what the run has come to, and count it; `row_seal` is of the outcome, attestation or revision that closes it."""
+def link(
+    record: Record,
+    tx: Transaction,
+    tenant: int,
+    session: str,
+    what: str,
+    row_seal: bytes,
+    *,
+    at: int,
+    reads: list[Row] | None = None,
+) -> dict[str, int]:
+    """Seal what the run has come to, and count it; `row_seal` is of the outcome, attestation or revision that closes it.
+
+    `reads` are all that the run was shown, where the caller has just asked for them.
+    """
     row = tx.row("last_trace", {"tenant": tenant, "session": session})
     nth, before, event_before = (row[0] + 1, row[1], json.loads(row[2])) if row else (1, None, START)
     if before is None:
         before = beginning(record, tx, tenant, session)
-    steps = run_steps(tx, tenant, session, since=event_before)
+    steps = run_steps(tx, tenant, session, since=event_before, reads=reads)
     counts = {name: event_before[name] + len(rows) for name, rows in steps.items()}
     folded = max((read[7] for read in steps["reads"]), default=event_before["reads"])
     text = json.dumps({**counts, "what": what, "seal": row_seal.hex(), "reads": folded}, separators=(",", ":"))

@@ -66,6 +66,7 @@ def commit_outcome(service: Service, caller: Caller, request: requests.CommitOut
     """What happened; moves the trust of what the run rests on."""
     fields = plain(request) | {"ref": named(request.ref, "o"), "used": plain_used(request.used)}
     outcomes.checked_type(request.type)
+    service.record.session(caller.tenant, request.session)  # what is known before the transaction need not be asked inside it
     return stamped(service, caller, outcomes.commit, fields)
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import resources
+from typing import Any
 
 QUERY = re.compile(r"^-- name: (\w+)\n((?:-- .*\n)+)", re.MULTILINE)
+VALUES = re.compile(r"VALUES (\((?:[^()]|\([^()]*\))*\))")
+BLOCKS = (64, 8, 1)  # rows a statement: few sizes, since each is a statement of its own to prepare
 
 
 def load_queries(engine: str) -> dict[str, str]:
@@ -31,3 +36,20 @@ def load_migrations(engine: str) -> list[tuple[int, str, str]]:
     migrations = [(int(name[:4]), name, text) for name, text in texts.items()]
     assert [number for number, _, _ in migrations] == list(range(1, len(migrations) + 1)), "migrations are numbered 1, 2, 3, ..."
     return migrations
+
+
+def blocks_of(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequence[Any]]]:
+    """Rows in as few blocks as there are sizes for."""
+    at = 0
+    while at < len(rows):
+        size = next(size for size in BLOCKS if size <= len(rows) - at)
+        yield rows[at : at + size]
+        at += size
+
+
+@cache
+def for_rows(statement: str, rows: int, mark: str) -> str:
+    """An INSERT of one row as one of several, in their order: a statement costs more than the row in it."""
+    values = VALUES.search(statement)
+    assert values is not None and values[1].count(mark) == statement.count(mark), f"this is not an INSERT of one row: {statement}"
+    return statement[: values.start(1)] + ", ".join([values[1]] * rows) + statement[values.end(1) :]

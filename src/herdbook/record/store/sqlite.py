@@ -31,7 +31,7 @@ from herdbook.base.errors import (
 from herdbook.base.ids import RowIds
 from herdbook.record.store.journal import ReadsJournal
 from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Row, Serving, Work
-from herdbook.record.store.queries import load_migrations, load_queries
+from herdbook.record.store.queries import blocks_of, for_rows, load_migrations, load_queries
 
 T = TypeVar("T")
 APPLICATION_ID = 0x68626B31  # "hbk1": how the file says whose it is
@@ -102,7 +102,8 @@ class Connection:
 
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
         try:
-            self.raw.executemany(QUERIES[query], rows)
+            for block in blocks_of(rows):
+                self._execute(for_rows(QUERIES[query], len(block), "?"), [part for row in block for part in row])
         except REFUSED as problem:
             raise translated(problem) from problem
 

@@ -7,10 +7,8 @@ the next question or at the end: `failed` says that the transaction is lost, `ch
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import psycopg
@@ -19,21 +17,10 @@ from psycopg.types.numeric import Int8Dumper
 
 from herdbook.record.store.postgres.refusals import REFUSED, translated
 from herdbook.record.store.protocol import SERVER, Params, Row
-from herdbook.record.store.queries import load_queries
+from herdbook.record.store.queries import blocks_of, for_rows, load_queries
 
 QUERIES = load_queries("postgres")
 Raw = psycopg.Connection[tuple[Any, ...]]
-BLOCKS = (64, 8, 1)  # rows a statement: few sizes, since each is a statement of its own to prepare
-VALUES = re.compile(r"VALUES (\((?:[^()]|\([^()]*\))*\))")
-
-
-@cache
-def for_rows(query: str, rows: int) -> str:
-    """An INSERT of one row as one of several, in their order: a statement costs more than the row in it."""
-    single = QUERIES[query]
-    values = VALUES.search(single)
-    assert values is not None and values[1].count("%s") == single.count("%s"), f"{query} is not an INSERT of one row"
-    return single[: values.start(1)] + ", ".join([values[1]] * rows) + single[values.end(1) :]
 
 
 class NumberDumper(Dumper):
@@ -79,11 +66,8 @@ class Transaction:
         self._tell(QUERIES[query], params)
 
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
-        at = 0
-        while at < len(rows):
-            size = next(size for size in BLOCKS if size <= len(rows) - at)
-            self._tell(for_rows(query, size), [part for row in rows[at : at + size] for part in row])
-            at += size
+        for block in blocks_of(rows):
+            self._tell(for_rows(QUERIES[query], len(block), "%s"), [part for row in block for part in row])
 
     def _tell(self, statement: str, params: Params) -> None:
         self.changed = True

@@ -16,8 +16,9 @@ INSERT INTO outcome (tenant, id, ref, session, type, identity, box, task_input, 
 VALUES (%(tenant)s, %(outcome)s, %(ref)s, %(session)s, %(type)s, %(identity)s, %(box)s, %(task_input)s, %(observed)s, %(artifacts)s, %(verified_by)s, %(at)s, %(seal)s);
 
 -- name: insert_cause
--- The trigger moves trust and completes the row. factor NULL: the multiplier of the table, per tenant and nearest path.
-INSERT INTO outcome_cause (tenant, outcome, version, how, factor, credit, result) VALUES (%s, %s, %s, %s, %s, %s, %s);
+-- A move told whole: the trigger moves the claim by it, and refuses what is not the claim's next move.
+INSERT INTO outcome_cause (tenant, outcome, version, how, factor, credit, result, effective_factor, entry, claim, n, before, after)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
 
 -- name: moves_of_outcome
 -- What one outcome moved, as it happened.

@@ -49,10 +49,12 @@ WHERE r.tenant = %(tenant)s AND r.session = %(session)s AND r.served = 1 AND v.e
 
 -- name: causes_of
 -- What an outcome needs to know of the versions it names (ids as a JSON list).
-SELECT v.id, v.claim, v.entry, v.path, p.path, v.session, v.box, v.identity, v.applies_when
+SELECT v.id, v.claim, v.entry, v.path, p.path, v.session, v.box, v.identity, v.applies_when,
+       v.key, v.number, c.confidence, c.moves
 FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value)
 JOIN version v ON v.id = j.value AND v.tenant = %(tenant)s
-JOIN path p ON p.tenant = %(tenant)s AND p.id = v.path;
+JOIN path p ON p.tenant = %(tenant)s AND p.id = v.path
+JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim;
 
 -- name: next_action
 -- Numbers within a session, under the write lock.

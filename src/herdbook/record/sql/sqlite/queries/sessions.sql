@@ -40,10 +40,12 @@ WHERE r.tenant = :tenant AND r.session = :session AND r.served = 1 AND v.entry =
 
 -- name: causes_of
 -- What an outcome needs to know of the versions it names (ids as a JSON list).
-SELECT v.id, v.claim, v.entry, v.path, p.path, v.session, v.box, v.identity, v.applies_when
+SELECT v.id, v.claim, v.entry, v.path, p.path, v.session, v.box, v.identity, v.applies_when,
+       v.key, v.number, c.confidence, c.moves
 FROM json_each(:versions) j
 CROSS JOIN version v ON v.id = j.value AND v.tenant = :tenant
-CROSS JOIN path p ON p.tenant = :tenant AND p.id = v.path;
+CROSS JOIN path p ON p.tenant = :tenant AND p.id = v.path
+CROSS JOIN claim c ON c.tenant = v.tenant AND c.path = v.path AND c.entry = v.entry AND c.digest = v.claim;
 
 -- name: next_action
 -- Numbers within a session, under the write lock.
