@@ -25,7 +25,8 @@ VALUES (:tenant, :entry, :path, :key, 1, :version, :claim, (SELECT id FROM lates
 
 -- name: supersede_entry
 -- Move the head on by one; a trigger refuses any other step.
-UPDATE entry SET number = :number, version = :version, claim = :claim, standing_version = :standing
+UPDATE entry SET number = :number, version = :version, claim = :claim, standing_version = :standing,
+                 touched = (SELECT id FROM latest)
 WHERE tenant = :tenant AND path = :path AND key = :key;
 
 -- name: insert_version

@@ -35,7 +35,8 @@ END;
 
 CREATE TRIGGER outcome_cause_moves_as_told_v1 AFTER INSERT ON outcome_cause WHEN NEW.n IS NOT NULL BEGIN
   UPDATE claim
-  SET confidence = NEW.after, moves = NEW.n, held = held + NEW.credit * NEW.result, failed = failed + NEW.credit * (1 - NEW.result),
+  SET touched = (SELECT id FROM latest), confidence = NEW.after, moves = NEW.n, held = held + NEW.credit * NEW.result,
+      failed = failed + NEW.credit * (1 - NEW.result),
       failed_since = CASE NEW.result WHEN 1 THEN failed_since * (1 - NEW.credit) ELSE failed_since + NEW.credit END,
       (last_type, last_ref, last_at) = (SELECT type, ref, at FROM outcome WHERE id = NEW.outcome)
   WHERE tenant = NEW.tenant AND entry = NEW.entry AND digest = NEW.claim
@@ -44,4 +45,23 @@ CREATE TRIGGER outcome_cause_moves_as_told_v1 AFTER INSERT ON outcome_cause WHEN
     AND NEW.effective_factor = NEW.factor AND NEW.result IS NOT NULL
     AND EXISTS (SELECT 1 FROM outcome WHERE id = NEW.outcome AND tenant = NEW.tenant);
   SELECT RAISE(ABORT, 'herdbook:append_only') WHERE changes() = 0;
+END;
+
+-- A statement that stamps what it changes saves the second change, which was half of what an outcome costs; others are stamped as before.
+DROP TRIGGER entry_is_touched_v1;
+DROP TRIGGER claim_is_touched_v1;
+DROP TRIGGER read_is_recalled_v1;
+CREATE TRIGGER entry_is_touched_v1 AFTER UPDATE ON entry
+WHEN NEW.touched = OLD.touched AND NEW.touched <> (SELECT id FROM latest) BEGIN
+  UPDATE entry SET touched = (SELECT id FROM latest) WHERE tenant = NEW.tenant AND path = NEW.path AND key = NEW.key;
+END;
+CREATE TRIGGER claim_is_touched_v1 AFTER UPDATE ON claim
+WHEN NEW.touched = OLD.touched AND NEW.touched <> (SELECT id FROM latest) BEGIN
+  UPDATE claim SET touched = (SELECT id FROM latest)
+  WHERE tenant = NEW.tenant AND path = NEW.path AND entry = NEW.entry AND digest = NEW.digest;
+END;
+CREATE TRIGGER read_is_recalled_v1 AFTER INSERT ON read WHEN NEW.served = 1 BEGIN
+  UPDATE claim SET recalls = recalls + 1, touched = (SELECT id FROM latest)
+  WHERE (tenant, path, entry, digest) = (
+    SELECT tenant, path, entry, claim FROM version WHERE id = NEW.version AND tenant = NEW.tenant);
 END;
