@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from herdbook.base.errors import TooManyRequests
 from herdbook.service.access import keys
 from herdbook.service.access.metering import Meter
 from herdbook.testing.record_book import Book, Desk, person, refused
+from tests.access.test_keys import timed
 from tests.postgres_server import server
 from tests.record.databases import postgres_book
 
@@ -47,6 +49,29 @@ def test_two_servers_know_the_same_keys_and_keep_one_audit(book: Book) -> None:
     assert [] == kept["problems"]
     assert ["key_create", "key_revoke", "write", "write"] == sorted(act["verb"] for act in kept["acts"] if act["code"] == "ok")
     assert "canary" not in str(globex.do("audit", check=True))
+
+
+def test_a_key_is_revoked_once_no_server_goes_by_its_old_row(book: Book) -> None:
+    """Whoever was told that a key is revoked would see it used on another server a moment later."""
+    one, two = book.open(), book.open()
+    ann = person(one)
+    key = ann.do("key_create", name="ci", role="writer")["key"]
+    assert two.record.store.lent_seconds > 0
+    for _ in range(3):
+        keys.admitted(two, key)
+        began = time.monotonic()
+        old, key = key, ann.do("key_rotate", name="ci", grace_seconds=0)["key"]
+        assert time.monotonic() - began >= two.record.store.lent_seconds
+        with refused("unauthorized"):
+            keys.admitted(two, old)
+
+
+def test_verifying_a_key_takes_no_time(book: Book) -> None:
+    """Every request would pay for a question to the database."""
+    one = book.open()
+    key = person(one).do("key_create", name="ci", role="writer")["key"]
+    best = min(timed(one, key) for _ in range(20))
+    assert best < 50e-6, f"{best * 1e6:.1f} us"
 
 
 def test_two_servers_take_from_one_bucket(book: Book) -> None:

@@ -66,12 +66,13 @@ def end(record: Record, tx: Transaction, tenant: int, key: str, *, at: int) -> N
 def opened(record: Record, shown: str, *, now: int) -> tuple[int, Granted, Row]:
     """Tenant, grant and row of a key that somebody shows. Raises Unauthorized, the same for every key that is none.
 
-    The row is fetched for each request, or known to be unchanged: a revoked key opens nothing from its very next use.
+    The row is known to be unchanged, or so young that whoever revoked the key has not been told yet that it is: from that answer
+    on it opens nothing, on any server.
     """
     said = access_key.read(shown)
     if said is None:
         raise Unauthorized(UNKNOWN)
-    rows = record.store.kept_rows("access_key", {"tenant": said.tenant, "key": said.id})
+    rows = record.store.lent_rows("access_key", {"tenant": said.tenant, "key": said.id})
     expected = rows[0][2] if rows else bytes(32)
     if not hmac.compare_digest(said.digest, expected) or not rows:
         raise Unauthorized(UNKNOWN)
@@ -80,7 +81,7 @@ def opened(record: Record, shown: str, *, now: int) -> tuple[int, Granted, Row]:
 
 def by_id(record: Record, tenant: int, key: str, *, now: int) -> tuple[Granted, Row]:
     """Grant and row of a key that still opens something, by its lookup id. Raises Unauthorized."""
-    rows = record.store.kept_rows("access_key", {"tenant": tenant, "key": key})
+    rows = record.store.lent_rows("access_key", {"tenant": tenant, "key": key})
     if not rows:
         raise Unauthorized(ENDED)
     return living_grant(record, tenant, rows[0], now=now), rows[0]

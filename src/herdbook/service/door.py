@@ -6,6 +6,7 @@ Everything that comes out is a plain dict of JSON values or a HerdbookError; the
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +27,7 @@ from herdbook.record.cache import BoundedCache
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Planned, Work
 from herdbook.service import reaching
-from herdbook.service.access.auditing import Audited, Auditor
+from herdbook.service.access.auditing import ALWAYS, Audited, Auditor
 from herdbook.service.callers import Caller
 from herdbook.service.learning.scorers import Scorers
 from herdbook.service.verbs import VERBS, Verb
@@ -64,6 +65,8 @@ class Service:
         if verb in VERBS and VERBS[verb].tells:
             plan = self.plan(caller, verb, fields, lax=lax, request_id=request_id)
             answer: dict[str, Any] = self.auditor.write(plan)
+            if wait := self.settling(VERBS[verb]):
+                time.sleep(wait)
             return answer
         try:
             found = self.allowed(caller, verb)
@@ -111,6 +114,10 @@ class Service:
             seen.searcher = replace(self.searcher, record=seen.record)
             self.views.put(reach, seen)
         return seen
+
+    def settling(self, verb: Verb) -> float:
+        """Seconds from the commit of a change of keys until no server goes by the old ones: only then is it acknowledged."""
+        return self.record.store.lent_seconds if verb.scope in ALWAYS and verb.tells else 0.0
 
     def commit(self, plans: Sequence[Plan]) -> list[dict[str, Any] | HerdbookError]:
         """Do planned work in one durable transaction; each answer or refusal in its place, acknowledged after the commit."""

@@ -97,6 +97,7 @@ class Store(Reader, Protocol):
 
     engine: str
     schema: int
+    lent_seconds: float  # how old `lent_rows` may be
 
     def write(self, work: Callable[[Transaction], T], *, tenant: int | None = None, wait_seconds: float | None = None) -> T:
         """Run `work` in a durable transaction of one tenant, or of none for facts about the record itself; raises what it raises,
@@ -113,6 +114,11 @@ class Store(Reader, Protocol):
 
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         """All rows, which may be those of the last time if nobody has committed anything since. Not to be changed."""
+        ...
+
+    def lent_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        """All rows as they are, or were at most `lent_seconds` ago: whoever changes them tells nobody before so long has passed.
+        Not to be changed."""
         ...
 
     def note_reads(self, exposures: Sequence[Exposure], serving: Serving | None = None) -> None:

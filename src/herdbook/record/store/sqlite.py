@@ -122,6 +122,7 @@ class SqliteStore:
 
     engine = "sqlite"
     schema = SCHEMA
+    lent_seconds = 0.0  # what is kept is known to be unchanged
 
     def __init__(self, path: Path, *, synchronous: str = "FULL") -> None:
         assert synchronous in SYNCHRONOUS
@@ -164,6 +165,9 @@ class SqliteStore:
         return self._reader().rows_of(queries, params)
 
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        return self._reader().kept_rows(query, params)
+
+    def lent_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         return self._reader().kept_rows(query, params)
 
     def write(self, work: Callable[[Connection], T], *, tenant: int | None = None, wait_seconds: float | None = None) -> T:

@@ -77,7 +77,7 @@ def caller_of(tenant: int, granted: Granted, channel: str, rate_minute: int | No
 
 def keys_exist(service: Service) -> bool:
     """Whether anybody was given a key: from then on a server that listens on an address asks for one."""
-    return bool(service.record.store.kept_rows("any_access_key", {"tenant": SERVER})[0][0])
+    return bool(service.record.store.lent_rows("any_access_key", {"tenant": SERVER})[0][0])
 
 
 def key_create(service: Service, caller: Caller, request: requests.CreateKey) -> Work:

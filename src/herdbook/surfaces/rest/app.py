@@ -28,7 +28,7 @@ from herdbook.base.http_edge import Internal
 from herdbook.base.ids import new_name
 from herdbook.service.access.metering import Bucket, Meter
 from herdbook.service.callers import DEFAULT_TENANT, Caller
-from herdbook.service.door import Service
+from herdbook.service.door import Plan, Service
 from herdbook.service.verbs import VERBS, Verb
 from herdbook.surfaces.rest import openapi, otlp, wire
 from herdbook.surfaces.rest.auth import Door, ServerDoor
@@ -128,14 +128,20 @@ class RestApp:
 
     async def tell(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, size: int, request_id: str) -> Answer:
         plan = self.service.plan(caller, verb.name, fields, request_id=request_id)
-        return wire.json_answer(await self.writer.submit(plan, size=size))
+        return wire.json_answer(await self.told(verb, plan, size=size))
+
+    async def told(self, verb: Verb, plan: Plan, *, size: int) -> dict[str, Any]:
+        answer = await self.writer.submit(plan, size=size)
+        if wait := self.service.settling(verb):
+            await asyncio.sleep(wait)
+        return answer
 
     async def perform(self, caller: Caller, verb: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Any verb, for another surface on this server: through the same writer and the same threads."""
         found = VERBS.get(verb)
         await self.metered(caller, found)
         if found is not None and found.tells:
-            return await self.writer.submit(self.service.plan(caller, verb, fields), size=len(repr(fields)))
+            return await self.told(found, self.service.plan(caller, verb, fields), size=len(repr(fields)))
         pool = self.patient if verb in WAITS_ITS_TURN else self.asker
         return await self.in_thread(pool, lambda: self.service.perform(caller, verb, fields))
 

@@ -29,6 +29,7 @@ from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Ro
 
 T = TypeVar("T")
 CONNECTIONS_MAX = 16
+LENT_MAX = 10_000  # keys in use, before all are asked for again
 LIFETIME_SECONDS = 600  # of a connection: how it plans is decided when it is made, by how large the record is
 TIMEOUTS_MS = {"statement_timeout": 30_000, "lock_timeout": 20_000, "idle_in_transaction_session_timeout": 30_000}
 RETRY_SECONDS = 20.0  # how long a restart of the server may take before somebody is told
@@ -41,12 +42,14 @@ class PostgresStore:
 
     engine = "postgres"
     schema = SCHEMA
+    lent_seconds = 0.1
 
     def __init__(self, url: str) -> None:
         self._ids = RowIds()
         self.next_id = self._ids.next
         self.next_read_id = RowIds().next
         self.closed_because = ""
+        self._lent: dict[tuple[Any, ...], tuple[float, list[Row]]] = {}  # rows, and until when they may be lent
         try:
             self._pool: ConnectionPool[Raw] = ConnectionPool(
                 url,
@@ -81,6 +84,18 @@ class PostgresStore:
 
     def kept_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
         return self.rows(query, params)
+
+    def lent_rows(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        key, asked = (query, *params.values()), time.monotonic()
+        until, rows = self._lent.get(key, (0.0, []))
+        if asked < until and not self.closed_because:
+            return rows
+        rows = self.rows(query, params)
+        if rows:
+            if len(self._lent) >= LENT_MAX:
+                self._lent.clear()
+            self._lent[key] = (asked + self.lent_seconds, rows)  # from before they were asked for: what comes later is newer
+        return rows
 
     def write(self, work: Callable[[Transaction], T], *, tenant: int | None = None, wait_seconds: float | None = None) -> T:
         return self._again(lambda: self._durably(tenant, work, wait_seconds=wait_seconds))
