@@ -162,3 +162,25 @@ def test_a_box_is_really_tried(herdbook, home) -> None:
     """Doctor would promise boxes that do not start."""
     told = herdbook("doctor", "--json").json
     assert any("a box started and was isolated" in each["what"] for each in told["findings"])
+
+
+def test_the_gateway_is_explained(herdbook, home) -> None:
+    """Boxes would be refused, and nobody would know that a key file, a rule or a grant is missing."""
+
+    def said() -> tuple[int, str]:
+        told = herdbook("doctor", "--no-box")
+        return told.code, told.out
+
+    assert "gateway: there are no connections" in said()[1]
+    assert 0 == herdbook("gateway", "add", "github", "--to", "https://api.github.com", stdin=b"a-secret\n").code
+    code, text = said()
+    assert (0, True, True) == (code, "nothing is allowed; herdbook gateway rules github" in text, "no box may use it" in text)
+    assert "gateway: the vault key is at" in text
+    assert "gateway: no server of its own at" in text or "gateway: a server answers at" in text
+    key = home / "gateway.key"
+    key.chmod(0o644)
+    assert (1, True) == (said()[0], "chmod 600" in said()[1])
+    key.unlink()
+    code, text = said()
+    assert (1, True) == (code, "gateway: there is no key at" in text)
+    assert "a-secret" not in text

@@ -40,7 +40,7 @@ def served(keeper: Gatekeeper) -> Catalogue:
     async def nobody(*args: Any, **fields: Any) -> Any:
         raise AssertionError("nothing is to be asked")
 
-    return Catalogue(keeper.vault, Tools(nobody, nobody, TickClock()))
+    return Catalogue(keeper.vault, lambda name: Tools(nobody, nobody, TickClock(), lambda box, at: None))
 
 
 def everything(folder: Path) -> bytes:

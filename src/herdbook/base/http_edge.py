@@ -69,6 +69,8 @@ class EdgeLimits:
     """How much, how long and how many; tests use small ones."""
 
     body_bytes: int = limits.REQUEST_BYTES_MAX
+    wide_below: bytes = b""  # addresses that begin so may carry `wide_body_bytes`, since nothing keeps what they carry
+    wide_body_bytes: int = limits.REQUEST_BYTES_MAX
     header_bytes: int = limits.HEADER_BYTES_MAX
     header_seconds: float = limits.HEADER_SECONDS_MAX
     body_seconds: float = limits.BODY_SECONDS_MAX
@@ -104,6 +106,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self.messages = 0
         self.received = 0  # bytes of an incomplete head and body as they came over the wire; thrown away ones once deaf
         self.body_bytes = 0
+        self.body_max = self.limits.body_bytes
 
     # --- the transport ---
 
@@ -163,6 +166,8 @@ class EdgeProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
+        below = self.limits.wide_below
+        self.body_max = self.limits.wide_body_bytes if below and self.url.startswith(below) else self.limits.body_bytes
         self.check_headers()
         self.stop_waiting()
         self.stage, self.body_bytes = Stage.BODY, 0
@@ -173,7 +178,7 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self.body_bytes += len(body)
-        if self.body_bytes > self.limits.body_bytes:
+        if self.body_bytes > self.body_max:
             raise self.body_too_large()
         super().on_body(body)
 
@@ -194,7 +199,7 @@ class EdgeProtocol(HttpToolsProtocol):
             size += len(name) + len(value) + len(b": \r\n")
             if name == b"host":
                 hosts += 1
-            elif name == b"content-length" and int(value) > self.limits.body_bytes:
+            elif name == b"content-length" and int(value) > self.body_max:
                 raise self.body_too_large()
             elif name == b"content-encoding" and value.lower() != b"identity":
                 raise UnsupportedMediaType("compressed bodies are refused, as a small one can hold a huge one: send plain JSON")
@@ -206,7 +211,7 @@ class EdgeProtocol(HttpToolsProtocol):
             raise InvalidRequest(f"this request has {hosts} Host headers: send exactly one")
 
     def body_too_large(self) -> TooLarge:
-        return TooLarge(f"the body is over {self.limits.body_bytes} bytes, the limit of a request: store a pointer instead")
+        return TooLarge(f"the body is over {self.body_max} bytes, the limit of a request: store a pointer instead")
 
     def headers_too_large(self) -> HeadersTooLarge:
         return HeadersTooLarge(f"the headers are over {self.limits.header_bytes} bytes: send fewer or shorter ones")
@@ -219,7 +224,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def watch(self) -> None:
         """Bound what is still incomplete, in bytes and in time."""
         if self.stage is Stage.BODY:
-            if self.received > self.limits.header_bytes + 2 * self.limits.body_bytes:  # chunks of one byte, trailers without end
+            if self.received > self.limits.header_bytes + 2 * self.body_max:  # chunks of one byte, trailers without end
                 self.refuse(self.body_too_large())
             else:
                 self.wait_for(self.limits.body_seconds)

@@ -69,6 +69,9 @@ GATEWAY_PATH_BYTES_MAX: Final = 8 * 1024
 GATEWAY_PATH_PARTS_MAX: Final = 128
 GATEWAY_BODY_BYTES_MAX: Final = 32 * 1024 * 1024  # of a request; answers have no limit, as they are not kept
 GATEWAY_CALLS_MAX: Final = 16  # of one box at once
+GATEWAY_BOX_CALLS_MAX: Final = 100_000  # of one box in its life, over all connections
+GATEWAY_BOX_BYTES_UP_MAX: Final = 4 * 1024**3  # that one box sends
+GATEWAY_BOX_BYTES_DOWN_MAX: Final = 16 * 1024**3  # that one box receives
 GATEWAY_CONNECT_SECONDS_MAX: Final = 10
 GATEWAY_SILENCE_SECONDS_MAX: Final = 300  # between two bytes of an answer
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from functools import partial
 from hmac import compare_digest
 from typing import Any, Final, cast
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from herdbook.base import limits
+from herdbook.base import clock, limits
 from herdbook.base.errors import Busy, HerdbookError, NotFound, Unauthorized
 from herdbook.base.http_edge import Internal, MethodNotAllowed
 from herdbook.base.ids import new_name
 from herdbook.gateway import policy, proxy
 from herdbook.gateway.audit import Audit
+from herdbook.gateway.budget import Ledger
 from herdbook.gateway.catalogue import Catalogue, Ready
 from herdbook.gateway.credentials.minting import Tools
 from herdbook.gateway.headers import framing
@@ -43,14 +45,23 @@ class GatewayApp:
     def __init__(self, vault: Vault, audit: Audit, boxes: LiveBoxes, *, upstream: Upstream | None = None) -> None:
         self.audit, self.boxes = audit, boxes
         self.upstream = upstream or Upstream()
-        self.catalogue = Catalogue(vault, Tools(self.upstream.ask, boxes.verb, boxes.clock))
+        self.catalogue = Catalogue(vault, self.tools)
         self.under_way: Counter[str] = Counter()
+        self.ledger = Ledger()
         self.metrics = GatewayMetrics()
 
     async def close(self) -> None:
         await self.upstream.close()
         await self.audit.close()
         self.boxes.close()
+
+    def tools(self, connection: str) -> Tools:
+        return Tools(self.upstream.ask, self.boxes.verb, self.boxes.clock, partial(self.minted, connection))
+
+    def minted(self, connection: str, box: str, expires_at: int) -> None:
+        """A credential was made that did not exist before: which box's call it was for, and until when it is good."""
+        until = clock.iso(expires_at)
+        self.audit.write("minted", new_name("mint"), box=box, connection=connection, expires_at=until)
 
     def socket_state(self, box: str) -> dict[str, Any]:
         """What the listener on a box's own socket has to carry."""
@@ -66,8 +77,9 @@ class GatewayApp:
             await call.handle()
         except proxy.ClientGone:
             call.end("hung_up")
-        except proxy.BrokenOff:
-            call.end("broken_off")  # nothing more is sent, and so the edge cuts the connection
+        except proxy.BrokenOff as cut:
+            why = {"code": cut.__cause__.code} if isinstance(cut.__cause__, HerdbookError) else {}
+            call.end("broken_off", **why)  # nothing more is sent, and so the edge cuts the connection
         except HerdbookError as refusal:
             await call.refuse(refusal)
         except Exception:  # because a box is owed an answer, and never a traceback
@@ -113,13 +125,15 @@ class Call:
         self.about["path"] = path.text
         self.about["rule"] = str(policy.decide(ready.connection.rules, method, path))
         headers = list(self.scope["headers"])
-        body = proxy.Body(self.receive, expected=bool(framing(headers)))
+        account = self.app.ledger.account(identity.box, name, ready.connection.budget)
+        body = proxy.Body(self.receive, expected=bool(framing(headers)), account=account)
         self.relay = proxy.Relay(
             ready, identity.box, method, path, self.scope["query_string"], headers, body, self.send, self.id,
             still_open=lambda: self.is_open(identity, name),
         )  # fmt: skip
         if self.app.under_way[identity.box] >= limits.GATEWAY_CALLS_MAX:
             raise Busy(f"this box has {limits.GATEWAY_CALLS_MAX} calls under way already: wait for one of them")
+        account.call()
         self.app.under_way[identity.box] += 1
         try:
             self.app.audit.write("sent", self.id, **self.about)
@@ -223,4 +237,5 @@ def described(ready: Ready) -> dict[str, Any]:
         "base_path": f"/v1/gateway/{connection.name}",
         "service": ready.target.origin,
         "rules": rules,
+        "budget": msgspec.to_builtins(connection.budget),
     }

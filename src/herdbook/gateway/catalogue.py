@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from herdbook.gateway import credentials
@@ -23,8 +24,8 @@ class Ready:
 class Catalogue:
     """The vault as the proxy sees it."""
 
-    def __init__(self, vault: Vault, tools: Tools) -> None:
-        self.vault, self.tools = vault, tools
+    def __init__(self, vault: Vault, tools: Callable[[str], Tools]) -> None:
+        self.vault, self.tools = vault, tools  # what the credential of that connection needs of the gateway
         self.opened: dict[str, tuple[Stamp, Ready]] = {}
 
     def names(self) -> list[str]:
@@ -41,5 +42,5 @@ class Catalogue:
     def ready(self, name: str) -> Ready:
         kept = self.vault.get(name)
         made, reach = kept.connection, kept.connection.reaches
-        credential = credentials.credential(made.credential, kept.secret, base=made.base, reach=reach, tools=self.tools)
+        credential = credentials.credential(made.credential, kept.secret, base=made.base, reach=reach, tools=self.tools(name))
         return Ready(made, target(made.base, reach=reach), credential)

@@ -15,6 +15,7 @@ import msgspec
 
 from herdbook.base.errors import InvalidRequest
 from herdbook.gateway import credentials, egress, policy
+from herdbook.gateway.budget import Budget
 from herdbook.gateway.egress import Reach
 from herdbook.gateway.paths import canonical
 
@@ -58,6 +59,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[policy.Rule, ...] = ()
     grants: tuple[Grant, ...] = ()
     reach: Literal["public", "private"] = "public"
+    budget: Budget = Budget()  # of each box
     secret_version: int = 1
     revoked: bool = False
     history: tuple[Change, ...] = ()

@@ -13,6 +13,7 @@ from herdbook.base import clock, text
 from herdbook.base.errors import HerdbookError, InvalidRequest, NotFound, TooLarge
 from herdbook.base.settings import Settings
 from herdbook.gateway import audit, connections, credentials, policy
+from herdbook.gateway.budget import Budget
 from herdbook.gateway.connections import Change, Connection, Grant
 from herdbook.gateway.egress import Reach
 from herdbook.gateway.keeper import FileKeeper
@@ -106,6 +107,15 @@ class Gatekeeper:
 
         return self.changed(name, changed, f"withdrawn from {gone}")
 
+    def budget(self, name: str, *, calls: int | None, bytes_up: int | None, bytes_down: int | None) -> dict[str, Any]:
+        """What each box may ask of this connection in its life; None is as much as the box may in all."""
+        try:
+            wanted = msgspec.convert({"calls": calls, "bytes_up": bytes_up, "bytes_down": bytes_down}, Budget)
+        except msgspec.ValidationError as problem:
+            raise InvalidRequest(f"this is no budget: {problem}") from problem
+        said = ", ".join(f"{part} {most}" for part, most in msgspec.to_builtins(wanted).items() if most) or "none"
+        return self.changed(name, lambda now: msgspec.structs.replace(now, budget=wanted), f"budget of a box: {said}")
+
     def rotate(self, name: str, secret: str) -> dict[str, Any]:
         """A new secret in place of the old one, of which nothing is kept. It also ends a revocation."""
 
@@ -179,5 +189,6 @@ def shown(connection: Connection) -> dict[str, Any]:
         "private": connection.reach == "private",
         "rules": [str(each) for each in connection.rules],
         "grants": [str(each) for each in connection.grants],
+        "budget": msgspec.to_builtins(connection.budget),
         "history": [msgspec.to_builtins(each) for each in connection.history],
     }

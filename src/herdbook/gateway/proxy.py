@@ -19,6 +19,7 @@ from starlette.types import Receive, Send
 
 from herdbook.base.errors import HerdbookError, InvalidRequest, Unavailable
 from herdbook.gateway import headers
+from herdbook.gateway.budget import Account, OverBudget
 from herdbook.gateway.catalogue import Ready
 from herdbook.gateway.credentials.attached import Attached
 from herdbook.gateway.paths import CanonicalPath
@@ -60,6 +61,7 @@ class Body:
 
     receive: Receive
     expected: bool
+    account: Account
     size: int = 0
     answered: bool = False  # the last of the answer is on its way, after which nobody waits
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,6 +78,7 @@ class Body:
             chunk = bytes(message.get("body", b""))
             self.size += len(chunk)
             if chunk:
+                self.account.spend("bytes_up", len(chunk))
                 yield chunk
             if not message.get("more_body"):
                 self.ended.set()
@@ -155,6 +158,10 @@ class Relay:
 
     async def give(self, data: bytes) -> None:
         if data:
+            try:
+                self.body.account.spend("bytes_down", len(data))
+            except OverBudget as problem:
+                raise BrokenOff from problem
             self.bytes_out += len(data)
             await self.send({"type": "http.response.body", "body": data, "more_body": True})
 

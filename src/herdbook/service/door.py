@@ -86,14 +86,14 @@ class Service:
         except HerdbookError as refusal:
             self.note(caller, verb, fields, request_id, refusal.code)
             raise
-        if self.auditor.wants(caller, found.scope):
+        if self.auditor.wants(caller, verb, found.scope):
             work = Audited(work, self.auditor.act(caller, verb, found.scope, fields, request=request_id, code="ok"))
         return Planned(caller.tenant, work)
 
     def note(self, caller: Caller, verb: str, fields: Mapping[str, Any], request_id: str, code: str) -> None:
         """Keep in the audit what is refused at the door, and questions that are answered."""
         scope = VERBS[verb].scope if verb in VERBS else None
-        if self.auditor.wants(caller, scope):
+        if self.auditor.wants(caller, verb, scope):
             name = verb if scope else "unknown"
             self.auditor.note(self.auditor.act(caller, name, scope, fields, request=request_id, code=code))
 

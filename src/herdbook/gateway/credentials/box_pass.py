@@ -36,6 +36,7 @@ class Passes:
             if len(self.made) >= BOXES_MAX:
                 self.made.clear()
             self.made[box] = token
+            self.tools.minted(box, token.expires_at)
         return bearer(token.text)
 
     def refused(self) -> None:

@@ -76,7 +76,7 @@ def minter(settings: Gcp, secret: str, *, reach: Reach, tools: Tools) -> Minter:
         found = await asked_json(tools, "POST", url, what=what, headers=headers, body=body, reach=reach)
         return Token(token_of(found, "accessToken", what=what), expiry(found, "expireTime", what=what))
 
-    return Minter(mint, tools.clock)
+    return Minter(mint, tools)
 
 
 async def by_metadata(settings: Gcp, tools: Tools) -> str:

@@ -75,7 +75,7 @@ def minter(settings: GithubApp, secret: str, *, base: str, reach: Reach, tools: 
         found = await asked_json(tools, "POST", url, what=WHAT, headers=headers, body=body, reach=reach, expected=201)
         return Token(token_of(found, "token", what=WHAT), expiry(found, "expires_at", what=WHAT))
 
-    return Minter(mint, tools.clock)
+    return Minter(mint, tools)
 
 
 def expiry(found: dict[str, Any], name: str, *, what: str) -> int:

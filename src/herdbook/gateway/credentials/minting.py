@@ -44,6 +44,7 @@ class Tools:
     ask: Ask
     verb: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]  # a verb of the record
     clock: Clock
+    minted: Callable[[str, int], None]  # writes down for which box's call, and until when it is good
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,8 @@ Mint = Callable[[], Awaitable[Token]]
 class Minter:
     """A bearer token from `mint`, one for all calls until it is about to expire."""
 
-    def __init__(self, mint: Mint, clock: Clock) -> None:
-        self.mint, self.clock = mint, clock
+    def __init__(self, mint: Mint, tools: Tools) -> None:
+        self.mint, self.clock, self.minted = mint, tools.clock, tools.minted
         self.token: Token | None = None
         self.minted_at = 0
         self.lock = asyncio.Lock()
@@ -71,6 +72,7 @@ class Minter:
             now = self.clock.now()
             if self.token is None or now >= self.token.expires_at - EARLY_SECONDS * 1_000_000:
                 self.token, self.minted_at = await self.mint(), now
+                self.minted(box, self.token.expires_at)
         return bearer(self.token.text)
 
     def refused(self) -> None:

@@ -26,6 +26,7 @@ from herdbook.service.callers import Caller
 LOG = logging.getLogger("herdbook.audit")
 LOCAL: Final = frozenset({"python", "cli"})
 ALWAYS: Final = frozenset({"admin", "operator"})
+MINTING: Final = frozenset({"box_pass"})  # a credential that did not exist before
 NAMES: Final = ("key", "session", "ref", "box")  # of a request, beside its entity; never a text or a value
 NAMES_OF_ADMINS: Final = ("name", "tenant", "role")
 SECONDS: Final = 1.0
@@ -67,8 +68,8 @@ class Auditor:
         self.timer: threading.Timer | None = None
         self.closed = False
 
-    def wants(self, caller: Caller, scope: str | None) -> bool:
-        return caller.channel not in LOCAL or scope in ALWAYS
+    def wants(self, caller: Caller, verb: str, scope: str | None) -> bool:
+        return caller.channel not in LOCAL or scope in ALWAYS or verb in MINTING
 
     def act(self, caller: Caller, verb: str, scope: str | None, fields: Mapping[str, Any], *, request: str, code: str) -> Act:
         names = (*NAMES, *NAMES_OF_ADMINS) if scope in ALWAYS else NAMES

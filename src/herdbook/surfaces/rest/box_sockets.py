@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from herdbook.base.http_edge import Edge, EdgeLimits, Listener
 from herdbook.base.http_serve import LoopThread, bind_unix
+from herdbook.base.limits import GATEWAY_BODY_BYTES_MAX
 from herdbook.base.text import identifier
 from herdbook.service.callers import DEFAULT_TENANT, Caller, box_caller
 from herdbook.service.door import Service
@@ -59,7 +61,10 @@ class BoxSockets:
         host = Caller(tenant, identity, frozenset({"host"}), channel="rest")
         self.gateway = gateway(lambda verb, fields: dict(service.perform(host, verb, fields))) if gateway else None
         app = Both(self.app, self.gateway) if self.gateway else self.app
-        self.edge = Edge(app, limits=limits or BOX_LIMITS, on_refusal=self.app.metrics.refused)
+        allowed = limits or BOX_LIMITS
+        if self.gateway:
+            allowed = replace(allowed, wide_below=GATEWAY, wide_body_bytes=GATEWAY_BODY_BYTES_MAX)
+        self.edge = Edge(app, limits=allowed, on_refusal=self.app.metrics.refused)
         self.thread = LoopThread("herdbook-boxes")
         self.listeners: dict[Path, Listener] = {}
         self.lock = threading.Lock()

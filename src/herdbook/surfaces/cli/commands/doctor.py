@@ -17,6 +17,7 @@ from herdbook.base.errors import HerdbookError
 from herdbook.base.ids import new_name
 from herdbook.base.settings import FILE_NAME
 from herdbook.boxes.provider import Finding
+from herdbook.surfaces.cli import gateway_findings
 from herdbook.surfaces.cli.invocation import Invocation, place, shown_path
 from herdbook.surfaces.cli.problems import refusal
 from herdbook.surfaces.cli.terminal import Answer, Terminal, line
@@ -70,6 +71,7 @@ def findings(invocation: Invocation) -> Iterator[Finding]:
     yield clock()
     if not invocation.remote and invocation.settings.record_file:
         yield disk(nearest_existing(invocation.settings.record_file))
+    yield from gateway_findings.findings(invocation.settings)
     if not invocation.args.no_box:
         yield from boxes(invocation)
 

@@ -34,7 +34,7 @@ Inside a box labelled ci, without any key:
 
 rotate puts a new secret in place of the old one, revoke removes it; both hold from the next call on. audit shows every call."""
 
-ACTS: Final = ("serve", "add", "ls", "rules", "grant", "withdraw", "rotate", "revoke", "rm", "audit")
+ACTS: Final = ("serve", "add", "ls", "rules", "grant", "withdraw", "budget", "rotate", "revoke", "rm", "audit")
 HOST, PORT = "127.0.0.1", 8766
 CONNECTOR_KEY_CHARS_MIN: Final = 32
 SECRET_BYTES_MAX: Final = 64 * 1024  # a service account's key has 2,400
@@ -85,6 +85,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     granting.add_argument("--box", metavar="BOX", help="one box")
     granting.add_argument("--label", metavar="LABEL", help="all boxes that carry this label")
     granting.add_argument("--limit", metavar="N", type=whole_number, default=100, help="for audit: the last N lines (100)")
+    budget = parser.add_argument_group("for budget: what each box may in its life")
+    budget.add_argument("--calls", metavar="N", type=whole_number, help="calls (as many as the box may in all)")
+    budget.add_argument("--bytes-up", metavar="N", type=whole_number, help="bytes it sends")
+    budget.add_argument("--bytes-down", metavar="N", type=whole_number, help="bytes it receives")
     where = parser.add_argument_group("for serve")
     where.add_argument("--host", default=HOST, help=f"the address to listen on (default {HOST})")
     where.add_argument("--port", type=int, default=PORT, help=f"the port to listen on (default {PORT}; 0 takes a free one)")
@@ -210,6 +214,8 @@ def connection_lines(connections: list[Answer]) -> Iterator[str]:
         yield f"{each['connection']}  {each['service']}  {each['credential']['type']}, {state}{reach}"
         yield from (f"  {rule}" for rule in each["rules"] or ["no rule: nothing is allowed"])
         yield from [f"  for {grant}" for grant in each["grants"]] or ["  for no box: grant it"]
+        parts = [f"{most} {part.replace('_', ' ')}" for part, most in each["budget"].items() if most is not None]
+        yield from [f"  each box at most {', '.join(parts)}"] if parts else []
 
 
 def ruled(invocation: Invocation, keeper: Gatekeeper) -> int:
@@ -226,6 +232,12 @@ def granted(invocation: Invocation, keeper: Gatekeeper) -> int:
         raise Usage("say which boxes: --box BOX or --label LABEL")
     change = keeper.grant if args.act == "grant" else keeper.withdraw
     return shown(invocation, [change(args.connection, box=args.box, label=args.label)])
+
+
+def budgeted(invocation: Invocation, keeper: Gatekeeper) -> int:
+    args = invocation.args
+    told = keeper.budget(args.connection, calls=args.calls, bytes_up=args.bytes_up, bytes_down=args.bytes_down)
+    return shown(invocation, [told])
 
 
 def rotated(invocation: Invocation, keeper: Gatekeeper) -> int:
@@ -258,6 +270,7 @@ def audit_row(each: Answer) -> list[str]:
 
 
 ACTIONS: Final[dict[str, Callable[[Invocation, Gatekeeper], int]]] = {
-    "add": added, "ls": listed, "rules": ruled, "grant": granted, "withdraw": granted, "rotate": rotated, "revoke": revoked,
+    "add": added, "ls": listed, "rules": ruled, "grant": granted, "withdraw": granted, "budget": budgeted,
+    "rotate": rotated, "revoke": revoked,
     "rm": removed, "audit": audited,
 }  # fmt: skip
