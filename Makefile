@@ -17,7 +17,8 @@ export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 PIP := $(BIN)/python -m pip install --quiet --quiet
 
-PYTEST := $(BIN)/python -m pytest $(if $(STRICT),--no-skips)
+# A worker for each processor, up to four; a file stays with one of them, so that what it starts is started once.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile $(if $(STRICT),--no-skips)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-watch test check full bench lint format docs clean
