@@ -28,6 +28,7 @@ MAKING = {"start_session": {"session"}, "commit_outcome": {"ref"}, "box_open": {
 VARYING = frozenset(
     [
         "request_id",
+        "artefact",  # an id out of what it is told, its name among it
         "session",
         "ref",
         "at",
