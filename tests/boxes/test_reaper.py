@@ -68,25 +68,25 @@ def test_an_owner_killed_at_any_point_leaves_nothing_after_one_reap(point: str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", CONTAINER_POINTS)
 def test_an_owner_of_a_container_killed_at_any_point_leaves_nothing_after_one_reap(
-    point: str, docker: Containers, tmp_path: Path
+    point: str, containers: Containers, tmp_path: Path
 ) -> None:
     """A container belongs to its engine, not to its owner: it would outlive everybody who knew of it."""
-    killed_owner(tmp_path, point, "docker")
-    provider = Containers(tmp_path / "s" / "boxes")
+    killed_owner(tmp_path, point, containers.name)
+    provider = Containers(tmp_path / "s" / "boxes", name=containers.name)
     nothing_is_left_after_one_reap(FileBook(tmp_path / "book"), provider, tmp_path / "s")
-    assert docker.engine.get("/containers/json", all=1) == []
+    assert containers.engine.get("/containers/json", all=1) == []
 
 
 @pytest.mark.slow
-def test_a_container_that_lost_its_directory_is_reaped(docker: Containers, book: FileBook) -> None:
+def test_a_container_that_lost_its_directory_is_reaped(containers: Containers, book: FileBook) -> None:
     """Removing a home by hand would leave its containers running for ever."""
-    box = docker.create(BoxSpec(id="lost", label=LABEL))
-    execution = docker.exec(box, [box.python, "-c", "print('up', flush=True); import time; time.sleep(600)"])
+    box = containers.create(BoxSpec(id="lost", label=LABEL))
+    execution = containers.exec(box, [box.python, "-c", "print('up', flush=True); import time; time.sleep(600)"])
     for _ in execution:
-        shutil.rmtree(docker.state_dir / "boxes" / f"{LABEL}@lost")
-        (docker.state_dir / "boxes").mkdir(exist_ok=True)
-        assert reap(book, docker, LABEL) == [Reaped("lost", "no open row knows it")]
-    assert docker.engine.get("/containers/json", all=1) == []
+        shutil.rmtree(containers.state_dir / "boxes" / f"{LABEL}@lost")
+        (containers.state_dir / "boxes").mkdir(exist_ok=True)
+        assert reap(book, containers, LABEL) == [Reaped("lost", "no open row knows it")]
+    assert containers.engine.get("/containers/json", all=1) == []
 
 
 def opened(book: FileBook, provider: UnsafeProcess, box: str, *, keeper: str | None = None, lease_seconds: int = 60) -> None:
