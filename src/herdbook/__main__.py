@@ -109,6 +109,13 @@ COMMANDS: Final = {
         Command("ls", "herdbook.surfaces.cli.commands.ls", "paths and the entries at them", BACK, ("list",)),
         Command("history", "herdbook.surfaces.cli.commands.history", "every version of an entry", BACK, ("history",)),
         Command("diff", "herdbook.surfaces.cli.commands.diff", "what changed between two versions", BACK, ("diff",)),
+        Command(
+            "contradictions",
+            "herdbook.surfaces.cli.commands.contradictions",
+            "entries that set one thing differently",
+            BACK,
+            ("contradictions",),
+        ),
         Command("why", "herdbook.surfaces.cli.commands.why", "every move of an entry's trust", BACK, ("why",)),
         Command("trace", "herdbook.surfaces.cli.commands.trace", "a run, reconstructed", BACK, ("trace",)),
         Command("watch", "herdbook.surfaces.cli.commands.watch", "watch deploys and alerts from fresh boxes", RUN),

@@ -15,6 +15,7 @@ from herdbook.base import limits
 from herdbook.base.clock import iso
 from herdbook.base.errors import InvalidRequest
 from herdbook.base.text import entity_path, prose
+from herdbook.fastloop import contradictions
 from herdbook.fastloop.candidates import (
     CONTESTED,
     DEAD_ENDS,
@@ -26,6 +27,7 @@ from herdbook.fastloop.candidates import (
     best_first,
     scale_of,
 )
+from herdbook.fastloop.contradictions import Contradiction
 from herdbook.fastloop.decay import FLOOR
 from herdbook.fastloop.features import as_text
 from herdbook.fastloop.holdback import CONTROL, HOLDBACK, Chance, Draw, explore
@@ -80,12 +82,15 @@ class Briefer:
             kept.follow(self.record, tenant, paths, now=now, scale=scale)
             scene = gather(self.record, tenant, kept, now=now)
             ordered = self.ordered(tenant, scene, task, path=path, now=now, scale=scale, tuning=tuning, wanted=wanted)
+            disputed = scene.contradictions()
         self.orderer.kept.tidy()
         gathered = scene.gathered
         gathered.rows = best_first(ordered.rows, len(ordered.rows) if request.names else reach_of(request.tokens))
         gathered.behind = ordered.behind + len(ordered.rows) - len(gathered.rows)
         similar = [] if gathered.known else self.record.near(tenant, path, SIMILAR_PATHS_MAX)
-        text = Text(path, task, request.tokens, gathered, similar)
+        near = {row[VERSION_ID] for row in gathered.rows}
+        disputed = [each for each in disputed if near & each.versions()][: contradictions.IN_BRIEFING_MAX]
+        text = Text(path, task, request.tokens, gathered, similar, disputed)
         packer = Packer(path, now, text.room, partial(self.record.trust_of, tenant), behind=gathered.behind)
         packer.pack(gathered.rows)
         draw = None if request.session is None else partial(self.record.draw, tenant, request.session)
@@ -106,6 +111,7 @@ class Briefer:
             "task": request.task,
             "known": gathered.known,
             **blocks(packed, views),
+            "contradictions": contradictions.views(disputed if packed.picked else (), packed.versions),
             "left_out": counted(gathered, packer.packed, named(left_out), chance),
             "refused": gathered.refusals(),
             "similar": similar,
@@ -117,6 +123,17 @@ class Briefer:
             "at": iso(now),
         }
         return Briefed(answer, exposures, Served(path, "briefing", chance.arm, ordered.policy, gathered.known))
+
+    def contradictions(self, tenant: int, entity: str, *, now: int) -> list[dict[str, Any]]:
+        """Every pair of entries that set one thing differently at a path, or at it and its ancestors."""
+        path = entity_path(entity)
+        paths, tuning = reach(path), self.record.tuning(tenant, path)
+        kept = self.orderer.kept.of(("brief", tenant, self.record.reach, *paths), floor=FLOOR, place_of=in_block)
+        with kept.turn:
+            kept.follow(self.record, tenant, paths, now=now, scale=scale_of(self.record, tenant, paths, tuning))
+            found = gather(self.record, tenant, kept, now=now).contradictions()
+        self.orderer.kept.tidy()
+        return contradictions.views(found, {version_id for each in found for version_id in each.versions()})
 
     def ordered(
         self, tenant: int, scene: Scene, task: str, *, path: str, now: int, scale: Scale, tuning: Tuning, wanted: int | None
@@ -251,8 +268,10 @@ class Text:
     tokens_max: int
     gathered: Gathered
     similar: list[str]
+    disputed: list[Contradiction]
     header: list[str] = field(init=False)
     terse: bool = field(init=False, default=False)
+    dispute_room: int = field(init=False)
     room: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -262,7 +281,15 @@ class Text:
         longest = Packed(over=rows, same=[row for row in rows if row[VERSION].why])
         self.terse = estimate_tokens(self.footer(longest)) * FOOTER_PART > self.tokens_max
         footer = self.footer(longest)
-        self.room = max(0, self.tokens_max - cost(self.header) - (cost(["", footer]) if footer else 0))
+        self.dispute_room = self.tokens_max // contradictions.PART
+        all_shown = self.disputes({version_id for each in self.disputed for version_id in each.versions()})
+        longer = sum(len(each.sides) for each in self.disputed) * contradictions.UNSHOWN_TOKENS
+        self.dispute_room = min(self.dispute_room, cost(all_shown) + longer) if all_shown else 0
+        self.room = max(0, self.tokens_max - cost(self.header) - (cost(["", footer]) if footer else 0) - self.dispute_room)
+
+    def disputes(self, shown: set[int]) -> list[str]:
+        """What entries set differently."""
+        return contradictions.worded(self.disputed, path=self.path, shown=shown, room=self.dispute_room)
 
     def headed(self) -> list[str]:
         part = self.tokens_max // HEADER_PART
@@ -303,7 +330,8 @@ class Text:
     def markdown(self, packed: Packed, left_out: list[tuple[Version, str]]) -> str:
         """The final text. A blank line keeps the footer from being read as part of the last entry."""
         footer = self.footer(packed)
-        lines = [*self.header, *packed.lines, *(["", footer] if footer else [])]
+        disputes = self.disputes(packed.versions) if packed.picked else []
+        lines = [*self.header, *packed.lines, *disputes, *(["", footer] if footer else [])]
         spare = self.tokens_max - (cost(lines) if left_out else 0)
         for version, reason in left_out:
             line = f"- {span(version.key)} v{version.number}, {reason}"

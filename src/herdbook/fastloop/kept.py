@@ -27,6 +27,7 @@ from herdbook.fastloop.candidates import (
     losers,
 )
 from herdbook.fastloop.columns import Columns, numpy_there
+from herdbook.fastloop.contradictions import Contradiction, Settings
 from herdbook.fastloop.sources import Record
 from herdbook.record.trust import acts
 from herdbook.record.types import HeadRow, Version
@@ -57,6 +58,7 @@ class Kept:
     beside: dict[int, int] = field(default_factory=dict)  # the current version by the older one that stands
     keys: dict[str, set[int]] = field(default_factory=dict)  # rows by key, where more than one path is looked at
     shared: set[str] = field(default_factory=set)  # keys that several rows have
+    settings: Settings = field(default_factory=Settings)
     columns: Columns | None = None
     looks: int = 0
     judged: int = 0  # how many rows were ever judged: for tests and benches
@@ -104,6 +106,7 @@ class Kept:
         for held in (self.rows, self.faded, self.expired, self.refused, self.expiring, self.beside, self.keys):
             held.clear()
         self.shared.clear()
+        self.settings.clear()
         if self.columns is not None:
             self.columns.empty()
 
@@ -113,7 +116,9 @@ class Kept:
         if len(changed) > len(self.heads) // 2:  # most of them: quicker from the beginning
             changed = self.heads | changed
             current = {head[0] for head in changed.values()}
-            self.versions = {version_id: held for version_id, held in self.versions.items() if version_id in current}
+            for gone in self.versions.keys() - current:
+                del self.versions[gone]
+                self.settings.forget(gone)
             self.empty()
         for entry in changed if self.rows else ():
             before = self.heads.get(entry)
@@ -145,6 +150,8 @@ class Kept:
                 same.add(version.id)
                 if len(same) > 1:
                     self.shared.add(version.key)
+        if self.floor:
+            self.settings.put(seen.rows)
         if self.columns is not None:
             self.columns.put(seen.rows)
         self.faded.update((version.id, version) for version in seen.faded)
@@ -160,10 +167,12 @@ class Kept:
         row = self.rows.pop(version_id, None)
         if row is not None:
             self.unkey(row)
+            self.settings.drop(row[VERSION])
         for held in (self.faded, self.expired, self.refused, self.expiring):
             held.pop(version_id, None)
         if gone:
             self.versions.pop(version_id, None)
+            self.settings.forget(version_id)
         if self.columns is not None and row is not None:
             self.columns.drop(version_id)
 
@@ -182,6 +191,7 @@ class Kept:
         version = self.faded.pop(version_id, None) if row is None else row[VERSION]
         if row is not None:
             self.unkey(row)
+            self.settings.drop(row[VERSION])
             if self.columns is not None:
                 self.columns.drop(version_id)
         assert version is not None
@@ -232,6 +242,10 @@ class Scene:
         if not self.hidden:
             return [*self.kept.rows.values(), *guests]
         return [row for version_id, row in self.kept.rows.items() if version_id not in self.hidden] + guests
+
+    def contradictions(self) -> list[Contradiction]:
+        """What is set in more than one way, the best entries first. A row that faded since it was put is not there any more."""
+        return sorted(self.kept.settings.disputed(self.kept.rows.__getitem__), key=lambda found: found.sides[0][0])
 
     def row(self, version_id: int) -> Row:
         found = self.kept.rows.get(version_id)

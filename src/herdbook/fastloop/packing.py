@@ -65,6 +65,10 @@ class Packed:
         return sorted(self.picked, key=lambda pick: ORDER_OF_SECTIONS[section_of(pick[0])])
 
     @property
+    def versions(self) -> set[int]:
+        return {entry.version_id for entry, _ in self.picked}
+
+    @property
     def lines(self) -> list[str]:
         """The text, each section under its heading."""
         found: list[str] = []

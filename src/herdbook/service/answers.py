@@ -89,6 +89,25 @@ class Refused(TypedDict):
     message: str
 
 
+class ContradictionSide(TypedDict):
+    entity: str
+    key: str
+    version: int
+    standing: str
+    shown: bool  # whether the entry itself is in the answer
+    value: Any  # what it sets; null where the entry is not shown
+
+
+class Contradiction(TypedDict):
+    what: str  # `env HTTP_PROXY`, `field retry.limit`, `key port`
+    sides: list[ContradictionSide]  # the best first
+
+
+class ContradictionsFound(TypedDict):
+    entity: str
+    contradictions: list[Contradiction]
+
+
 class Briefing(TypedDict):
     entity: str
     session: str | None
@@ -98,6 +117,7 @@ class Briefing(TypedDict):
     entries: list[BriefedEntry]
     dead_ends: list[BriefedEntry]
     contested: list[BriefedEntry]
+    contradictions: list[Contradiction]
     left_out: LeftOut
     refused: list[Refused]
     similar: list[str]

@@ -39,6 +39,12 @@ def brief(service: Service, caller: Caller, request: requests.Brief) -> dict[str
     return briefed.answer | {"tracked": session is not None}
 
 
+def contradictions(service: Service, caller: Caller, request: requests.Contradictions) -> dict[str, Any]:
+    """Entries at a path and above it that set one thing differently, as pairs."""
+    found = service.briefer.contradictions(caller.tenant, request.entity, now=service.clock.now())
+    return {"entity": text.entity_path(request.entity), "contradictions": found}
+
+
 def search(service: Service, caller: Caller, request: requests.Search) -> dict[str, Any]:
     """Entries whose text matches, best first."""
     session = tracked_session(service, caller, request.session)

@@ -19,7 +19,9 @@ BOXES: Final = "boxes"
 TENANT: Final = "tenant"
 
 VERBS: Final = {
-    **dict.fromkeys(("start_session", "end_session", "brief", "read", "search", "history", "diff", "list", "write"), SCOPED),
+    **dict.fromkeys(
+        ("start_session", "end_session", "brief", "contradictions", "read", "search", "history", "diff", "list", "write"), SCOPED
+    ),
     **dict.fromkeys(
         ("record_action", "record_context", "record_spans", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED
     ),

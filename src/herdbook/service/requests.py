@@ -53,6 +53,12 @@ class Brief(Request):
     explain: bool = False  # say of each entry which score and rank every leg gives it
 
 
+class Contradictions(Request):
+    """Entries at a path and above it that set one thing differently, as pairs."""
+
+    entity: str
+
+
 class Read(Request):
     """One entry, at its current version or at a given one."""
 

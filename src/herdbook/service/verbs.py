@@ -52,6 +52,7 @@ VERBS: dict[str, Verb] = {
         tell("start_session", "write", requests.StartSession, answers.SessionStarted, telling.start_session),
         tell("end_session", "write", requests.EndSession, answers.SessionEnded, telling.end_session),
         ask("brief", "read", requests.Brief, answers.Briefing, asking.brief),
+        ask("contradictions", "read", requests.Contradictions, answers.ContradictionsFound, asking.contradictions),
         ask("read", "read", requests.Read, answers.EntryRead, asking.read),
         ask("search", "read", requests.Search, answers.SearchResults, asking.search),
         ask("history", "read", requests.History, answers.EntryHistory, asking.history),

@@ -24,6 +24,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
         **SESSION,
         "request_id": "w-1",
     },
+    "contradictions": {"entity": "acme/checkout/tests"},
     "brief": {"entity": "acme/checkout/tests", **SESSION, "task": "the checkout tests fail", "tokens": 1_200},
     "read": {**ENTRY, **SESSION},
     "search": {"query": "payment retries", "entity": "acme/checkout", "limit": 5},
