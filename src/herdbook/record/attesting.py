@@ -7,6 +7,7 @@ wrote it. A later revision takes back exactly what was given.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,22 @@ def record_attestation(
     return give_standing(tx, tenant, outcome, sign=1)
 
 
+def opened(reads: Iterable[Row]) -> frozenset[int]:
+    """Versions that a session was shown, by a briefing or a search, and then read by key; of its reads, in order."""
+    shown, found = set[int](), set[int]()
+    for row in reads:
+        if row[4]:
+            (found if row[3] == "read" and row[1] in shown else shown).add(row[1])
+    return frozenset(found)
+
+
+def opened_by_then(tx: Transaction, tenant: int, outcome: Outcome) -> frozenset[int]:
+    """The same of an outcome's session when it told its outcome: what it opened later was not what its success rests on."""
+    until = run_by_then(tx, tenant, outcome)["reads"]
+    reads = tx.rows("reads_of_session", {"tenant": tenant, "session": outcome.session, "reads": 0})
+    return opened(row for row in reads if row[7] <= until)
+
+
 def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
     """Attested outcomes always count: give each cause the credit that counting once a day had withheld."""
     observed = frozenset(json.loads(outcome.observed)) if outcome.observed else frozenset()
@@ -76,13 +93,15 @@ def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
     named = {cause[0]: cause for cause in causes}
     counted = {named[row[10]][3] for row in rows if row[7] and row[6] != "attempt"}  # paths whose base rate knows this outcome
     failed = {(row[8], row[9]) for row in rows if row[6] == "used" and not row[11]}  # one run that fails is one failure
+    looked_at = opened_by_then(tx, tenant, outcome) if any(row[6] == "served" for row in rows) else frozenset()
     for row in rows:
         how, given, entry, claim, version, result, nth = row[6:]
         if how not in credit.WEIGHTS or (how == "attempt" and (entry, claim) in failed):
             continue
         path, applies_when = named[version][3], named[version][8]
         tuned = in_force(tx.rows("tuning_of", {"tenant": tenant, "paths": json.dumps(line_of(named[version][4]))}))
-        due = credit.weight(how, applies_when=applies_when, observed=observed, weights=credit_weights(tuned))
+        way = credit.way(how, opened=version in looked_at)
+        due = credit.weight(way, applies_when=applies_when, observed=observed, weights=credit_weights(tuned))
         if due <= given:
             continue
         more = due - given

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-WEIGHTS: Final[Mapping[str, float]] = {"used": 1.0, "attempt": 1.0, "served": 0.2}
+WEIGHTS: Final[Mapping[str, float]] = {"used": 1.0, "attempt": 1.0, "opened": 0.5, "served": 0.2}
+
+
+def way(how: str, *, opened: bool) -> str:
+    """What was shown and then opened was worth a look: that counts for more than having stood in a briefing."""
+    return "opened" if how == "served" and opened else how
 
 
 def weight(how: str, *, applies_when: str | None, observed: Iterable[str], weights: Mapping[str, float] = WEIGHTS) -> float:

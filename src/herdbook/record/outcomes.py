@@ -130,7 +130,9 @@ def find_causes(
     at: int,
 ) -> list[Cause]:
     """What this outcome rests on, one version a claim: what was used, or else all that was served; and what failed tries used."""
+    opened = frozenset[int]()
     if reads is not None:
+        opened = attesting.opened(reads)
         latest = {(row[9], row[8]): row[1] for row in reads if row[4]}  # by entry and claim, the version that was served last
         wanted = {"served": list(latest.values())}
     else:
@@ -140,7 +142,9 @@ def find_causes(
     found = [
         cause
         for how, versions in wanted.items()
-        for cause in load_causes(tx, stamp.tenant, how, versions, observed=observed, result=int(success and how != "attempt"))
+        for cause in load_causes(
+            tx, stamp.tenant, how, versions, opened=opened, observed=observed, result=int(success and how != "attempt")
+        )
     ]
     return count_once(tx, stamp, charge_once(found), at=at)
 
@@ -166,7 +170,14 @@ def failed_attempts(tx: Transaction, tenant: int, session: str) -> list[int]:
 
 
 def load_causes(
-    tx: Transaction, tenant: int, how: str, versions: list[int], *, observed: frozenset[str], result: int
+    tx: Transaction,
+    tenant: int,
+    how: str,
+    versions: list[int],
+    *,
+    opened: frozenset[int],
+    observed: frozenset[str],
+    result: int,
 ) -> list[Cause]:
     """Causes in one order for every writer: by path, entry and claim. One a claim, its newest version."""
     if not versions:
@@ -174,10 +185,12 @@ def load_causes(
     rows = tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps(versions)})
     by_claim = {(row[2], row[1]): row for row in sorted(rows)}
     weights = {path: weights_at(tx, tenant, path) for path in {row[4] for row in rows}}
-    return [
-        Cause._make((*row, how, credit.weight(how, applies_when=row[8], observed=observed, weights=weights[row[4]]), result))
-        for row in sorted(by_claim.values(), key=lambda row: (row[4], row[2], row[1]))
-    ]
+    found = []
+    for row in sorted(by_claim.values(), key=lambda row: (row[4], row[2], row[1])):
+        way = credit.way(how, opened=row[0] in opened)
+        due = credit.weight(way, applies_when=row[8], observed=observed, weights=weights[row[4]])
+        found.append(Cause._make((*row, how, due, result)))
+    return found
 
 
 def weights_at(tx: Reader, tenant: int, path: str) -> dict[str, float]:

@@ -34,6 +34,7 @@ class Tuning:
     holdback: float = 0.0
     control: float = 0.0
     credit_used: float = 1.0
+    credit_opened: float = 0.5
     credit_shown: float = 0.2
     half_life_days: float = 30.0
 
@@ -67,6 +68,7 @@ TUNABLES: Final[Mapping[str, Tunable]] = {
         "the probability that a run is told nothing of what is known: its success is what the record is measured by"
     ),
     "credit_used": Tunable("the credit of an entry that was declared used, or that a failed try used"),
+    "credit_opened": Tunable("the credit of an entry that was shown and then read by its key, where nothing was declared used"),
     "credit_shown": Tunable("the credit of an entry that was served, where nothing was declared used"),
     "half_life_days": Tunable("the base of how confidence fades", low=0.5, high=3650.0),
 } | {f"{MULTIPLIER}{name}": Tunable(f"what one {name} does to confidence", 0.01, 2.0) for name in trust.MULTIPLIERS}
@@ -84,7 +86,8 @@ def in_force(rows: Iterable[Sequence[Any]]) -> Tuning:
 
 def credit_weights(tuning: Tuning) -> dict[str, float]:
     """The credit of a cause, by how an entry came to be one."""
-    return {"used": tuning.credit_used, "attempt": tuning.credit_used, "served": tuning.credit_shown}
+    used, opened, shown = tuning.credit_used, tuning.credit_opened, tuning.credit_shown
+    return {"used": used, "attempt": used, "opened": opened, "served": shown}
 
 
 def line_of(path: str) -> list[str]:

@@ -168,6 +168,22 @@ class LearningContract(Contract):
         ann.do("attest", ref="o2", exit_code=0)
         assert 0.1 == ann.claim("shown")["held"]
 
+    def test_what_was_shown_and_then_opened_is_credited_more(self, ann: Desk) -> None:
+        """What somebody looked at twice would count no more than what merely stood in a briefing; or as much as what was used."""
+        for key in ("opened", "shown", "only-read"):
+            ann.write(key, key)
+        ann.begin("s")
+        ann.read("only-read", session="s")
+        ann.do("search", query="opened shown", session="s")
+        ann.read("opened", session="s")
+        ann.outcome("s", ref="o")
+        held = {key: ann.claim(key)["held"] for key in ("opened", "shown", "only-read")}
+        assert {"opened": 0.5, "shown": 0.2, "only-read": 0.2} == held
+        ann.do("tune", entity=ENTITY, values={"credit_opened": 0.7})
+        ann.read("shown", session="s")  # after the outcome was told
+        ann.do("attest", ref="o", exit_code=0)
+        assert (0.7, 0.2) == tuple(ann.claim(key)["held"] for key in ("opened", "shown"))
+
     def test_vectors_are_kept_by_space_and_followed_as_they_come(self, ann: Desk) -> None:
         """One model's vectors would be taken for another's, or a scan would miss what came late."""
         for key in ("a", "b", "a"):
