@@ -274,6 +274,17 @@ def test_one_large_log_does_not_crowd_out_the_short_notes() -> None:
         assert estimate_tokens(answer["markdown"]) == answer["tokens"] <= 400
 
 
+def test_what_was_tried_comes_before_anything_else_where_the_task_is_about_it() -> None:
+    """The next run would try once more what is known not to work; or read of it first whatever it was asked to do."""
+    record = FakeRecord()
+    record.write("acme/ci", "pool", "the pool needs a size", corroborated=2, observed=1)
+    record.write("acme/ci", "dead-end-1", {"approach": "raise the pool to 200"}, kind="experience", worked=False)
+    about = brief(record, task="the pool is exhausted").answer["markdown"].splitlines()
+    assert "## Already tried: did not work" == next(line for line in about if line.startswith("## "))
+    record.write("acme/ci", "certificate", "rotate certificates monthly")
+    assert [] == brief(record, task="certificate").answer["dead_ends"]
+
+
 def test_dead_ends_do_not_silence_what_works() -> None:
     """An entity with a long list of failures would never tell anybody the solution."""
     record = FakeRecord()

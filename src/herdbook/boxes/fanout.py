@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any, Final, Literal, Protocol
 
 from herdbook.base import limits
+from herdbook.base.approach import dead_end_key
 from herdbook.base.errors import HerdbookError, InvalidRequest
 
 DEAD_END_CONFIDENCE: Final = 0.8  # seed
@@ -97,7 +97,7 @@ class Board:
     def why_not(self, variant: Variant) -> str:
         """Why this variant need not be tried; empty if it has to be."""
         try:
-            exact = self._tell("read", {"entity": self._entity, "key": dead_end_key(variant)})
+            exact = self._tell("read", {"entity": self._entity, "key": dead_end_key(variant.approach)})
             if exact.get("worked") is False:
                 return str(exact.get("why") or "it failed before")
         except HerdbookError as problem:
@@ -128,7 +128,7 @@ class Board:
         value = {"approach": attempt.variant.approach, "env": dict(attempt.variant.env), "exit_code": attempt.exit_code}
         fields = {
             "entity": self._entity,
-            "key": dead_end_key(attempt.variant),
+            "key": dead_end_key(attempt.variant.approach),
             "value": {**value, "evidence": evidence[-EVIDENCE_CHARS_MAX:], "box": attempt.box},
             "why": attempt.why,
             "kind": "experience",
@@ -136,10 +136,6 @@ class Board:
             "confidence": DEAD_END_CONFIDENCE,
         }
         self._tell("write", fields)
-
-
-def dead_end_key(variant: Variant) -> str:
-    return f"dead-end-{sha256(variant.approach.encode()).hexdigest()[:16]}"
 
 
 class Run(Protocol):

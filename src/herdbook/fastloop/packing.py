@@ -29,7 +29,7 @@ from herdbook.record.types import Head
 
 AHEAD: Final = 8  # candidates whose trust is asked for in one query
 HEADINGS: Final = {
-    "dead ends": "## Dead ends: tried, did not work",
+    "dead ends": "## Already tried: did not work",
     "contested": "## Contested: failing lately",
     "corroborated": "## Stands: corroborated",
     "observed": "## Stands: observed",

@@ -39,11 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     worked.add_argument("--failed", dest="worked", action="store_const", const=False, help="it was tried, and it did not")
 
 
-def add_entry_arguments(parser: argparse.ArgumentParser, *, confidence: float) -> None:
-    """What a write and a dead end have in common."""
+def add_entry_arguments(parser: argparse.ArgumentParser, *, confidence: float, nargs: str | None = None) -> None:
+    """What a write and a dead end have in common; `nargs` is how often the key and the value are given."""
     parser.add_argument("entity", metavar="ENTITY", help="a path such as acme/checkout/tests")
-    parser.add_argument("key", metavar="KEY", help="the entry's key; slashes and dots in it are only text")
-    parser.add_argument("value", metavar="VALUE", help="any JSON; - reads it from the standard input")
+    parser.add_argument("key", metavar="KEY", nargs=nargs, help="the entry's key; slashes and dots in it are only text")
+    parser.add_argument("value", metavar="VALUE", nargs=nargs, help="any JSON; - reads it from the standard input")
     parser.add_argument("--text", action="store_true", help="VALUE is text, not JSON")
     parser.add_argument("--why", metavar="TEXT", help="why it is true: what the next reader decides by")
     parser.add_argument("--confidence", metavar="X", type=number, help=f"how sure the author is, from 0 to 1 ({confidence})")
