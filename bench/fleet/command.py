@@ -27,6 +27,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--kinds", default="", help=f"scenarios, comma apart: files, or {', '.join(scenario.shipped())} (default: all)"
     )
+    parser.add_argument(
+        "--scenario", type=Path, action="append", default=[], metavar="FILE", help="a scenario file of your own; repeatable"
+    )
     parser.add_argument("--seeds", default=SEEDS_DEFAULT, help=f"worlds: one number, or first:last (default {SEEDS_DEFAULT})")
     parser.add_argument("--policies", default="", help=f"comma apart: {', '.join(POLICIES)} (default: all)")
     parser.add_argument("--runs", type=int, help="of each entity, instead of what the scenario says")
@@ -38,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     chosen = parser.parse_args(arguments)
     try:
-        kinds = [changed(each, chosen.runs) for each in scenario.chosen(listed(chosen.kinds))]
+        kinds = [changed(each, chosen.runs) for each in scenario.chosen([*listed(chosen.kinds), *map(str, chosen.scenario)])]
         policies, seeds = policies_of(listed(chosen.policies)), seeds_of(chosen.seeds)
     except ValueError as problem:
         parser.error(str(problem))

@@ -145,6 +145,7 @@ COMMANDS: Final = {
             ("artefact_list",),
         ),
         Command("export", "herdbook.surfaces.cli.commands.export", "a training set out of the runs", BACK, ("runs",)),
+        Command("bench", "herdbook.surfaces.cli.commands.bench", "the benches of the repository", BACK, (), ()),
         Command("spans", "herdbook.surfaces.cli.commands.spans", "OpenTelemetry spans, as actions", BACK, ("record_spans",)),
         Command("connect", "herdbook.surfaces.hooks.connect", "put an agent, or git, inside the loop", START, (), ("json",)),
         Command("hook", "herdbook.surfaces.hooks.command", "what an agent's hooks run", RUN, (), ("url", "record", "agent")),

@@ -188,7 +188,7 @@ ASKS = {
 
 # doctor looks, db is PostgreSQL's, connections and agents' own files are kept elsewhere, a hook never fails its agent; there is
 # nothing to back up where there is no record, and restore makes one.
-WITHOUT_A_RECORD = {"doctor", "db", "gateway", "connect", "hook", "backup", "restore"}
+WITHOUT_A_RECORD = {"bench", "doctor", "db", "gateway", "connect", "hook", "backup", "restore"}
 
 
 def test_every_command_is_tried_on_a_missing_record() -> None:
