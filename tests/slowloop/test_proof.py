@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from statistics import fmean
 
 import pytest
 
@@ -12,20 +13,25 @@ from herdbook.slowloop.runs import Run
 from tests.slowloop import fleets
 
 FLEETS = 400
+WIDTH_MAX = 0.5  # of success, in the mean over fleets of few runs and of many
 
 
 def test_the_interval_holds_the_truth_and_no_verdict_is_wrong() -> None:
     """An interval that is too narrow, or a fleet told that its record helps when it harms, would be a lie with numbers."""
-    held, wrong, said = 0, [], 0
+    held, wrong, said, widths = 0, [], 0, []
     for seed in range(FLEETS):
         truth = fleets.fleet(seed)
         found = compared(truth.runs, MEASURES["success"], "success")
         held += found["low"] is None or found["low"] <= truth.uplift <= found["high"]
         said += found["verdict"] != "not enough data"
+        widths += [] if found["width"] is None else [found["width"]]
         if (found["verdict"] == "helps" and truth.uplift <= 0) or (found["verdict"] == "harms" and truth.uplift >= 0):
             wrong.append(seed)
     assert [] == wrong, "seeds with a verdict of the wrong sign"
     assert held >= 0.93 * FLEETS
+    print(f"{held} of {FLEETS} intervals hold the truth, {fmean(widths):.3f} wide in the mean, {len(widths)} can be given")
+    assert fmean(widths) < WIDTH_MAX, "an interval that holds everything says nothing"
+    assert len(widths) >= 0.9 * FLEETS
     assert said >= 40, "an answer that never says anything is never wrong either"
 
 

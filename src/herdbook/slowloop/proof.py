@@ -67,9 +67,10 @@ def compared(runs: Sequence[Run], measure: Callable[[Run], float], name: str) ->
     """Told minus control, with a verdict on the record."""
     found = difference(runs, measure, name)
     if found is None:
-        return {"estimate": None, "low": None, "high": None, "verdict": "not enough data"}
+        return {"estimate": None, "low": None, "high": None, "width": None, "verdict": "not enough data"}
     better = found.estimate > 0 if name == "success" else found.estimate < 0
-    return found.as_dict() | {"verdict": ("helps" if better else "harms") if found.sure else "not enough data"}
+    told = found.as_dict()
+    return told | {"width": round(told["high"] - told["low"], 4), "verdict": ("helps" if better else "harms") if found.sure else "not enough data"}
 
 
 def by_entity(path: str, runs: Sequence[Run]) -> dict[str, Any]:

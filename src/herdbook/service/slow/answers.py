@@ -11,6 +11,7 @@ class Uplift(TypedDict):
     estimate: float | None
     low: float | None
     high: float | None
+    width: float | None  # of the interval
     verdict: str  # helps, harms, or "not enough data"
 
 
