@@ -7,6 +7,8 @@ from contextlib import closing
 
 import pytest
 
+from herdbook.surfaces.cli.commands import doctor
+
 
 @pytest.fixture
 def home(herdbook, tmp_path):
@@ -30,6 +32,19 @@ def test_a_fresh_record_is_well(herdbook, home) -> None:
     assert (0, []) == examined(herdbook)
     told = herdbook("doctor", "--no-box")
     assert (0, "All is well.") == (told.code, told.out.splitlines()[-1])
+
+
+def test_holdback_is_suggested_once_it_would_tell_something(herdbook, home, monkeypatch) -> None:
+    """A record that could prove what helps would never be asked to."""
+    monkeypatch.setattr(doctor, "OUTCOMES_WORTH", 2)
+    for number in range(2):
+        assert "holdback" not in herdbook("doctor", "--no-box").out
+        herdbook("write", "acme/ci", "tz", str(number), "--why", "w", "--session", f"s{number}")
+        herdbook("outcome", "success", "--session", f"s{number}", "--ref", f"r{number}")
+    told = herdbook("doctor", "--no-box")
+    assert (0, True) == (told.code, "herdbook tune ENTITY holdback=0.15" in told.out)
+    herdbook("tune", "holdback=0.15")
+    assert "holdback" not in herdbook("doctor", "--no-box").out
 
 
 def test_no_record_is_said_and_none_is_made(herdbook, tmp_path) -> None:

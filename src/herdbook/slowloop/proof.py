@@ -70,7 +70,8 @@ def compared(runs: Sequence[Run], measure: Callable[[Run], float], name: str) ->
         return {"estimate": None, "low": None, "high": None, "width": None, "verdict": "not enough data"}
     better = found.estimate > 0 if name == "success" else found.estimate < 0
     told = found.as_dict()
-    return told | {"width": round(told["high"] - told["low"], 4), "verdict": ("helps" if better else "harms") if found.sure else "not enough data"}
+    verdict = ("helps" if better else "harms") if found.sure else "not enough data"
+    return told | {"width": round(told["high"] - told["low"], 4), "verdict": verdict}
 
 
 def by_entity(path: str, runs: Sequence[Run]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ It exits with 1 if anything is not well. It changes nothing, and makes no record
 DISK_BYTES_MIN: Final = 256 * 1024 * 1024
 CLOCK_SECONDS_MAX: Final = 2
 YEAR_2025_SECONDS: Final = 1_735_689_600
+OUTCOMES_WORTH: Final = 60  # so many tell a large effect from none
 TOLERANCE: Final = 1e-9
 JOURNAL_WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -114,6 +115,7 @@ def record(invocation: Invocation) -> Iterator[Finding]:
     yield synchronous(facts)
     yield journal(facts)
     yield copies(facts)
+    yield from experiments(invocation, status)
     yield triggers(status)
     yield seals(status)
     yield from trust_trigger(invocation)
@@ -171,6 +173,17 @@ def copies(facts: Answer) -> Finding:
     taken, restored = (facts.get(name) for name in ("backup_at", "restored_at"))
     said = f"the last copy was taken {ago(taken)}" if taken else "herdbook backup has taken none"
     return Finding(ok=True, what=f"backup: {said}" + (f"; this record was restored {ago(restored)}" if restored else ""))
+
+
+def experiments(invocation: Invocation, status: Answer) -> Iterator[Finding]:
+    """Once there is enough to learn from, that nothing is left to chance is worth a word; it is no fault."""
+    outcomes = int((status.get("counts") or {}).get("outcomes") or 0)
+    if outcomes < OUTCOMES_WORTH:
+        return
+    held_back = next(each["value"] for each in invocation.ask("tuning")["tuning"] if each["name"] == "holdback")
+    if not held_back:
+        told = "`herdbook tune ENTITY holdback=0.15` lets `herdbook prove` tell which entries help"
+        yield Finding(ok=True, what=f"holdback: off where nothing else is tuned, with {outcomes} outcomes there: {told}")
 
 
 def ago(at: str) -> str:
