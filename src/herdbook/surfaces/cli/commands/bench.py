@@ -14,11 +14,12 @@ from herdbook.surfaces.cli.invocation import Invocation
 
 EXAMPLES = """\
 example:
+  $ herdbook bench fleet --help
   herdbook bench fleet --kinds ci --seeds 1:3 --policies herdbook,newest-first,oracle
   herdbook bench fleet --scenario mine.toml --json > fleet.json
   herdbook bench briefing
 
-Everything behind `bench` is handed on as it is: `herdbook bench fleet --help` says what the fleet bench takes."""
+Everything behind `bench` is handed on as it is."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
