@@ -21,7 +21,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile $(if $(STRICT),--no-skips)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-watch test check full bench lint format docs clean
+.PHONY: help demo demo-watch test check full train bench lint format docs clean
 .DELETE_ON_ERROR:
 
 help: ## show this
@@ -48,7 +48,11 @@ check: $(VENV)/.dev lint ## before every commit: lint, types and the fast tests 
 
 full: $(VENV)/.dev lint ## everything, with many more random examples (tens of minutes)
 	@echo "== tests: all of them, with the long ones and more examples each"
-	@$(PYTEST) --hypothesis-profile=full $(ARGS)
+	@$(PYTEST) -m "not train" --hypothesis-profile=full $(ARGS)
+
+train: $(VENV)/.train ## every dataset loads in datasets and trains in TRL (installs a gigabyte, then two minutes)
+	@echo "== tests: those that train a model"
+	@$(PYTEST) -m train $(ARGS)
 
 bench: $(VENV)/.dev ## measure, side by side, as ratios
 	@$(BIN)/python -m bench $(ARGS)
@@ -92,3 +96,8 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@echo "== installing herdbook and what its tests need"
 	@$(PIP) -e '.[dev,boxes]'
 	@touch $(VENV)/.run $@
+
+$(VENV)/.train: $(VENV)/.dev
+	@echo "== installing what trains models"
+	@$(PIP) -e '.[dev,boxes,train]'
+	@touch $@

@@ -36,6 +36,7 @@ BENCHES = (
     "on_postgres",
     "boxes",
     "fanout",
+    "export",
 )
 
 

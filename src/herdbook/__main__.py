@@ -39,6 +39,7 @@ class Command:
 
 START, LOOP, BACK, RUN = "start here", "the loop", "looking back", "running it"
 LOCAL: Final = ("json", "record")
+EXPORTING: Final = ("runs", "artefact_keep", "artefact_runs")
 GATEWAY_SHARED: Final = ("json", "url", "record")
 
 # Commands that may start the record they are told to use. The others ask, and asking makes no record where somebody named one.
@@ -138,13 +139,26 @@ COMMANDS: Final = {
             "import", "herdbook.surfaces.cli.commands.import_", "notes kept elsewhere, as unproven entries", BACK, ("write",)
         ),
         Command(
+            "erase",
+            "herdbook.surfaces.cli.commands.erase",
+            "whom the record should tell nobody of",
+            BACK,
+            ("erase_preview", "erase", "erasures"),
+        ),
+        Command(
             "artefacts",
             "herdbook.surfaces.cli.commands.artefacts",
             "the datasets and models there are",
             BACK,
-            ("artefact_list",),
+            ("artefact_list", "artefact_set"),
         ),
-        Command("export", "herdbook.surfaces.cli.commands.export", "a training set out of the runs", BACK, ("runs",)),
+        Command(
+            "export",
+            "herdbook.surfaces.cli.commands.export",
+            "a training set out of the runs",
+            BACK,
+            EXPORTING,
+        ),
         Command("bench", "herdbook.surfaces.cli.commands.bench", "the benches of the repository", BACK, (), ()),
         Command("spans", "herdbook.surfaces.cli.commands.spans", "OpenTelemetry spans, as actions", BACK, ("record_spans",)),
         Command("connect", "herdbook.surfaces.hooks.connect", "put an agent, or git, inside the loop", START, (), ("json",)),

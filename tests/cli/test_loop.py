@@ -183,6 +183,7 @@ ASKS = {
     "tune": "acme/ci", "embed": "", "prove": "acme/ci",
     "retrain": "acme/ci", "ranker": "ls", "calibrate": "acme/ci", "export": "check", "artefacts": "", "audit": "",
     "note": "acme/ci tz text", "contradictions": "acme/ci",
+    "erase": "--ls",
 }  # fmt: skip
 
 

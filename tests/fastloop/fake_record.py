@@ -117,6 +117,9 @@ class FakeRecord:
         wanted = set(paths)
         return [head_row(head) for (path, _), head in self.current.items() if path in wanted and self.reach.covers(path)]
 
+    def erasures_seen(self, tenant: int) -> int:
+        return 0
+
     def heads_since(self, tenant: int, paths: Sequence[str], since: int | None) -> Moved:
         self.count("heads")
         wanted = set(paths)

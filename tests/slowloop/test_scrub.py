@@ -7,7 +7,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from herdbook.slowloop.export import scrub
 from herdbook.slowloop.export.drafts import Draft, called, said
 from herdbook.slowloop.export.scrub import Scrubber
 
@@ -82,3 +85,34 @@ def test_what_was_found_is_counted(scrubber: Scrubber) -> None:
     before = Counter(scrubber.found)
     scrubber.draft(drafted({}))
     assert Counter({"email": 1}) == scrubber.found - before
+
+
+def test_every_name_of_a_secret_is_asked_for() -> None:
+    """A name that the scanner learns in a new version would be screened away."""
+    from detect_secrets.plugins.keyword import DENYLIST
+
+    assert [] == [name for name in DENYLIST if not any(word in name for word in scrub.NAMES_OF_SECRETS)]
+
+
+WORDS = st.sampled_from(
+    [
+        *("password", "API_KEY", "ſecret", " = ", ": ", "'", '"', "hunter22hunter22", "AKIAIOSFODNN7EXAMPLE", "\n", " ok "),
+        *("ghp_" + "a1B2" * 9, "https://ann:" + "s3cret@db.example/x", "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "c2VjcmV0" * 5),
+    ]
+)
+
+
+@given(st.lists(WORDS, max_size=9).map("".join))
+def test_screening_a_line_finds_what_the_detectors_find(text: str) -> None:
+    """A secret would be taught because a cheap question was asked first."""
+    assert {*UNSCREENED.secrets(text)} == {*SCREENED.secrets(text)}
+
+
+def scrubbers() -> tuple[scrub.Scrubber, scrub.Scrubber]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scrub, "screen", lambda plugin: lambda row: True)
+        unscreened = scrub.Scrubber()
+    return unscreened, scrub.Scrubber()
+
+
+UNSCREENED, SCREENED = scrubbers()

@@ -102,6 +102,12 @@ class NotFound(HerdbookError):
     code, status = "not_found", 404
 
 
+class Erased(HerdbookError):
+    """This was erased, and is told to nobody: `herdbook erase --ls` lists the erasures."""
+
+    code, status = "erased", 410
+
+
 class Conflict(HerdbookError):
     """The record has moved on since you looked: read again, then decide."""
 

@@ -12,7 +12,7 @@ from math import exp, log1p
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from herdbook.base.errors import HerdbookError
+from herdbook.base.errors import Erased, HerdbookError
 from herdbook.fastloop.decay import FLOOR, OUTCOME_FACTOR, half_lives
 from herdbook.fastloop.sources import Record
 from herdbook.record.trust import EVIDENCE_SHRINK, acts, standing, standing_of
@@ -160,7 +160,8 @@ def judge(
         version_id, standing_id, confidence, moves, recalls, observed, corroborated, failed_since, affirmed_at, held, failed = row
         version = versions[version_id]
         if isinstance(version, HerdbookError):
-            gathered.refused.append(version)
+            if not isinstance(version, Erased):  # which is told to nobody, also not that it was
+                gathered.refused.append(version)
             continue
         expires_at, at, kind = version.expires_at, version.at, version.kind
         if expires_at is not None and expires_at <= now:

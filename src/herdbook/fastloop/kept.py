@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from herdbook.base.errors import HerdbookError
+from herdbook.base.errors import Erased, HerdbookError
 from herdbook.fastloop.candidates import (
     NAME,
     VERSION,
@@ -46,6 +46,7 @@ class Kept:
     place_of: Callable[[Row], tuple[int, int]]  # its block, and its tier among equals
     turn: threading.Lock = field(default_factory=threading.Lock)
     stamp: int | None = None
+    erasures: int = 0  # how many there were
     since: int = -1  # when the period began that ages are reckoned to
     scale: Scale | None = None
     heads: dict[int, HeadRow] = field(default_factory=dict)  # by entry
@@ -66,6 +67,10 @@ class Kept:
     def follow(self, record: Record, tenant: int, paths: Sequence[str], *, now: int, scale: Scale) -> None:
         """Bring it up to this moment."""
         self.looks += 1
+        erasures = record.erasures_seen(tenant)
+        if erasures != self.erasures:  # what is kept may hold what was erased
+            self.clear()
+            self.stamp, self.erasures = None, erasures
         moved = record.heads_since(tenant, paths, self.stamp)
         changed = {entry: head for entry, head in moved.heads.items() if self.heads.get(entry) != head}
         if self.stamp is not None and len(self.heads.keys() | changed.keys()) != moved.entries:
@@ -135,7 +140,7 @@ class Kept:
             if head[1] is not None and head[1] != head[0]:
                 self.beside[head[1]] = head[0]
             version = self.versions[head[0]]
-            if isinstance(version, HerdbookError):
+            if isinstance(version, HerdbookError) and not isinstance(version, Erased):  # of which nobody is told, nor that it was
                 self.refused[head[0]] = version
 
     def take(self, seen: Gathered) -> None:

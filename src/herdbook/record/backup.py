@@ -18,8 +18,8 @@ from pathlib import Path
 from herdbook.base.errors import Broken, Conflict, ExtraMissing, InvalidRequest, NotFound, SchemaNewer, SealKeyWrong
 from herdbook.base.key_file import sync_folder
 from herdbook.base.settings import Database, Place
-from herdbook.record import keyfile, seals
-from herdbook.record.record import SEAL_CHECK
+from herdbook.record import erasing, keyfile, seals
+from herdbook.record.record import SEAL_CHECK, Record
 from herdbook.record.store import sqlite_copy
 from herdbook.record.store.opening import open_store
 from herdbook.record.store.protocol import Store
@@ -80,6 +80,14 @@ def restore(file: Path, where: Place, *, key_file: Path, at: int) -> Copy:
     with closing(open_store(where, synchronous="FULL")) as store:
         store.write(lambda tx: tx.run("set_meta", {"name": RESTORED, "value": str(at)}))
     return copy
+
+
+def erase_again(where: Place, *, key_file: Path) -> int | None:
+    """How many erasures a restored record did not know of, and now does; None where nobody can tell."""
+    if not key_file.exists():
+        return None
+    with closing(Record.open(where, key_file=key_file)) as record:
+        return erasing.again(record)
 
 
 def read_copy(file: Path) -> Copy:

@@ -20,6 +20,11 @@ class BoundedCache(Generic[K, V]):
         self._turn = threading.Lock()
         self.get = self._held.get
 
+    def clear(self) -> None:
+        with self._turn:
+            self._held.clear()
+            self._sum = 0
+
     def put(self, key: K, value: V) -> None:
         with self._turn:
             if key in self._held:

@@ -9,8 +9,9 @@ import json
 from typing import Any
 
 from herdbook.base import clock
-from herdbook.base.errors import HerdbookError, NotFound, SealBroken
+from herdbook.base.errors import Erased, HerdbookError, NotFound, SealBroken
 from herdbook.record import traces, trust
+from herdbook.record.erasing import erased_sessions
 from herdbook.record.outcomes import Outcome, moves
 from herdbook.record.record import Record
 from herdbook.record.scoped import moved_within
@@ -25,6 +26,8 @@ def trace(record: Record, tx: Reader, stamp: Stamp, ref: str) -> dict[str, Any]:
     session = record.session(stamp.tenant, row[2] if row else ref, tx)
     if session is None or not visible(record, stamp, session):
         raise NotFound(f"there is no outcome or session {ref!r}: the answer to commit_outcome names its ref")
+    if erased_sessions(tx, stamp.tenant, [session.id]):
+        raise Erased(f"the run {ref!r} was erased: it is told to nobody")
     session = Session(*(tx.row("session", {"tenant": stamp.tenant, "session": session.id}) or session))
     steps = traces.run_steps(tx, stamp.tenant, session.id)
     outcomes = [Outcome(*found) for found in tx.rows("outcomes_of_session", {"tenant": stamp.tenant, "session": session.id})]
@@ -188,7 +191,10 @@ def claim_view(tx: Reader, tenant: int, entry: int, row: Row, *, versions: list[
     )
     moved = tx.rows("moves_of_claim", {"tenant": tenant, "entry": entry, "claim": claim})
     folded = tx.rows("refolds_of_claim", {"tenant": tenant, "entry": entry, "claim": claim})
-    told = [(found[0], move_view(found)) for found in moved] + [(found[8], refold_view(found)) for found in folded]
+    gone = erased_sessions(tx, tenant, sorted({found[11] for found in moved}))
+    told = [(found[0], move_view(found) | (NOBODY if found[11] in gone else {})) for found in moved] + [
+        (found[8], refold_view(found)) for found in folded
+    ]
     return {
         "versions": sorted(versions),
         "initial": initial,
@@ -202,6 +208,9 @@ def claim_view(tx: Reader, tenant: int, entry: int, row: Row, *, versions: list[
         "corroborated": corroborated,
         "moves": [view for _, view in sorted(told, key=lambda move: move[0])],  # in order of arrival, whatever the clock said
     }
+
+
+NOBODY = {"agent": None, "identity": None, "box": None}  # who moved trust and was erased; the move stays, or the sum would not
 
 
 def move_view(row: Row) -> dict[str, Any]:

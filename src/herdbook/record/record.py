@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from pathlib import Path
+from time import monotonic
 from typing import Any, Self, cast
 
 from herdbook.base import box_token, limits, text
 from herdbook.base.clock import iso
-from herdbook.base.errors import HerdbookError, NotFound, SealBroken, SealKeyMissing, SealKeyWrong
+from herdbook.base.errors import Erased, HerdbookError, NotFound, SealBroken, SealKeyMissing, SealKeyWrong
 from herdbook.base.reach import EVERYTHING, Reach
 from herdbook.base.settings import Place
 from herdbook.record import keyfile, seals, trust
@@ -27,6 +28,7 @@ from herdbook.record.types import Head, HeadRow, Moved, Served, Session, Shown, 
 CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
 INDEX_WAIT_SECONDS = 0.05  # a search that finds the record busy answers from the index as it is, and says so
 CACHED_NAMES_MAX = 100_000
+ERASURES_SEEN_SECONDS = 1.0  # within which every process passes by what was erased
 SEAL_CHECK = "herdbook seal check"
 TRIGGERS = frozenset(
     {  # what must hold whatever writes
@@ -57,6 +59,12 @@ TRIGGERS = frozenset(
         "tuning_is_kept_v1",
         "ranker_is_immutable_v1",
         "ranker_is_kept_v1",
+        "erasure_is_immutable_v1",
+        "erasure_is_kept_v1",
+        "erased_session_is_immutable_v1",
+        "erased_session_is_kept_v1",
+        "erased_version_is_immutable_v1",
+        "erased_version_is_kept_v1",
         "artefact_is_immutable_v1",
         "artefact_is_kept_v1",
         "artefact_state_is_immutable_v1",
@@ -87,6 +95,9 @@ class Record:
         self._sessions: BoundedCache[tuple[int, str], Session] = BoundedCache(CACHED_NAMES_MAX)
         self.grants: BoundedCache[tuple[Any, ...], Any] = BoundedCache(CACHED_NAMES_MAX)  # rows of keys whose seals hold
         self._versions: BoundedCache[tuple[int, int], Version] = BoundedCache(cached_bytes_max, size=version_bytes)
+        self.key_file: Path | None = None  # the list of erasures lies beside it
+        self._look_again: dict[int, float] = {}
+        self._erasures: dict[int, int] = {}
         check_key(store, key)
 
     @classmethod
@@ -106,7 +117,9 @@ class Record:
             key = keyfile.load(key_file)
             if key is None and not has_key:
                 key = keyfile.create(key_file)
-            return cls(store, key, value_bytes_max=value_bytes_max, cached_bytes_max=cached_bytes_max)
+            record = cls(store, key, value_bytes_max=value_bytes_max, cached_bytes_max=cached_bytes_max)
+            record.key_file = key_file
+            return record
         except BaseException:
             store.close()
             raise
@@ -216,6 +229,7 @@ class Record:
 
     def versions(self, tenant: int, ids: Iterable[int]) -> dict[int, Version | HerdbookError]:
         """These versions, their seals checked when they come from the store; one with a bad seal comes as its error."""
+        self._forget_erased(tenant)
         numbers = list(ids)
         wanted = dict(zip(numbers, map(self._versions.get, zip(repeat(tenant), numbers)), strict=True))
         if all(wanted.values()):
@@ -225,6 +239,7 @@ class Record:
 
     def version(self, tenant: int, number: int) -> Version:
         """One version. Raises SealBroken."""
+        self._forget_erased(tenant)
         cached = self._versions.get((tenant, number))
         if cached is not None:
             return cached
@@ -357,7 +372,16 @@ class Record:
 
     def _load_versions(self, tenant: int, ids: Sequence[int]) -> dict[int, Version | HerdbookError]:
         found: dict[int, Version | HerdbookError] = {}
-        for row in self.store.rows("versions", {"tenant": tenant, "versions": json.dumps(list(ids))}):
+        seen = self._erasures.get(tenant)
+        asked = {"tenant": tenant, "versions": json.dumps(list(ids))}
+        rows, erased = self.store.rows_of(["versions", "erased_versions"], asked)
+        gone = {row[0] for row in erased}
+        for row in rows:
+            if row[0] in gone:
+                path, key, number = row[3:6]
+                said = f"version {number} of {key!r} at {path!r} was erased"
+                found[row[0]] = Erased(said, entity=path, key=key, version=number)
+                continue
             try:
                 version = self._checked(tenant, row)
             except SealBroken:
@@ -369,9 +393,31 @@ class Record:
                     version=number,
                 )
                 continue
-            self._versions.put((tenant, version.id), version)
+            if seen == self._erasures.get(tenant):  # else what was read may be from before an erasure
+                self._versions.put((tenant, version.id), version)
             found[version.id] = version
         return found | self._gone(tenant, [number for number in ids if number not in found])
+
+    def look_again(self, tenant: int) -> None:
+        """Something was erased: whoever asks next looks whether what is cached may still be told."""
+        self._look_again[tenant] = 0.0
+
+    def erasures_seen(self, tenant: int) -> int:
+        """How many erasures whatever is cached here knows of."""
+        self._forget_erased(tenant)
+        return self._erasures.get(tenant, 0)
+
+    def _forget_erased(self, tenant: int) -> None:
+        """Drop what is cached once something was erased, here or by another process: within a second, not asking each time."""
+        now = monotonic()
+        if now < self._look_again.get(tenant, 0.0):
+            return
+        self._look_again[tenant] = now + ERASURES_SEEN_SECONDS
+        row = self.store.row("erasure_count", {"tenant": tenant})
+        count = row[0] if row else 0
+        if self._erasures.get(tenant, count) != count:
+            self._versions.clear()
+        self._erasures[tenant] = count
 
     def _gone(self, tenant: int, ids: Sequence[int]) -> dict[int, HerdbookError]:
         """Versions that something names and that are not there, with the entries whose current ones they are."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from herdbook.base import clock
 from herdbook.base.errors import HerdbookError, SealBroken
+from herdbook.record.erasing import erased_sessions
 from herdbook.record.outcomes import Outcome
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Reader, Row
@@ -34,15 +35,19 @@ def page(record: Record, reader: Reader, tenant: int, fields: dict[str, Any]) ->
 
 def views(record: Record, reader: Reader, tenant: int, sessions: Sequence[Row], *, snapshot: int) -> list[dict[str, Any]]:
     """These sessions, each as one run."""
-    which = {"tenant": tenant, "sessions": json.dumps([row[0] for row in sessions])}
+    erased = erased_sessions(reader, tenant, [row[0] for row in sessions])
+    which = {"tenant": tenant, "sessions": json.dumps([row[0] for row in sessions if row[0] not in erased])}
     outcomes = by_session(reader.rows("outcomes_of_runs", which | {"snapshot": snapshot}))
     attested: dict[int, str] = dict(reader.rows("attested_of_runs", which))
     queries = ("actions_of_runs", "contexts_of_runs", "reads_of_runs")
     actions, contexts, reads = (by_session(reader.rows(query, which)) for query in queries)
     texts = record.versions(tenant, {row[0] for rows in reads.values() for row in rows})
     return [
-        {
+        buried(name, entity, started_at)
+        if name in erased
+        else {
             "session": name,
+            "erased": False,
             "agent": agent,
             "identity": identity,
             "box": box,
@@ -56,6 +61,21 @@ def views(record: Record, reader: Reader, tenant: int, sessions: Sequence[Row], 
         }
         for name, agent, identity, _, box, entity, task, started_at, _ in sessions
     ]
+
+
+def buried(name: str, entity: str | None, started_at: int) -> dict[str, Any]:
+    """What is left of a run that was erased: that there was one, so that it is counted where it is left out."""
+    told = dict.fromkeys(("agent", "identity", "box", "task"))
+    nothing: dict[str, Any] = {what: [] for what in ("reads", "contexts", "actions", "outcomes")}
+    return {
+        "session": name,
+        "erased": True,
+        **told,
+        "entity": entity,
+        "started_at": clock.iso(started_at),
+        **nothing,
+        "broken": False,
+    }
 
 
 def by_session(rows: Sequence[Row]) -> BySession:

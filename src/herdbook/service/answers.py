@@ -315,7 +315,7 @@ class TraceAnswer(TypedDict):
 
 
 class RunsPage(TypedDict):
-    """Each run: session, agent, identity, box, entity, task, started_at, reads, contexts, actions, outcomes, broken."""
+    """Each run: session, erased, agent, identity, box, entity, task, started_at, reads, contexts, actions, outcomes, broken."""
 
     runs: list[dict[str, Any]]
     next: str | None

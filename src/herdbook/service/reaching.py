@@ -33,6 +33,7 @@ VERBS: Final = {
     **dict.fromkeys(("tenant_create", "tenant_list", "tenant_limit", "tenant_admit"), TENANT),
     **dict.fromkeys(("runs", "export_training_data", "artefact_keep", "artefact_runs", "artefact_set", "artefact_list"), TENANT),
     **dict.fromkeys(("box_promote", "box_runs"), TENANT),
+    **dict.fromkeys(("erase_preview", "erase", "erasures"), TENANT),
     **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),
 }
 

@@ -15,7 +15,7 @@ from herdbook.service.learning import answers as learnt
 from herdbook.service.learning import requests as learning
 from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
-from herdbook.service.slow import exporting, fitting, registry
+from herdbook.service.slow import erasures, exporting, fitting, registry
 from herdbook.service.slow import requests as slow_requests
 from herdbook.service.spans import acts as spans
 from herdbook.service.spans import answers as span_answers
@@ -86,6 +86,9 @@ VERBS: dict[str, Verb] = {
         tell("artefact_runs", "host", slow_requests.ArtefactRuns, slow_answers.ArtefactRunsKept, registry.artefact_runs),
         tell("artefact_set", "host", slow_requests.SetArtefact, slow_answers.ArtefactView, registry.artefact_set),
         ask("artefact_list", "host", slow_requests.Artefacts, slow_answers.ArtefactList, registry.artefact_list),
+        ask("erase_preview", "admin", slow_requests.PreviewErasure, slow_answers.ErasurePreview, erasures.erase_preview),
+        tell("erase", "admin", slow_requests.Erase, slow_answers.Erased, erasures.erase),
+        ask("erasures", "admin", slow_requests.Erasures, slow_answers.ErasureList, erasures.erasures),
         tell("tune", "host", learning.Tune, learnt.TuningSet, acting.tune),
         ask("tuning", "read", learning.Tuning, learnt.TuningAnswer, acting.tuning),
         ask("embed", "host", learning.Embed, learnt.Embedded, acting.embed),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from herdbook.testing.record_artefacts import ArtefactsContract
 from herdbook.testing.record_attesting import AttestingContract
 from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, at_once, box, person, refusal, refused
+from herdbook.testing.record_erasing import ErasingContract
 from herdbook.testing.record_following import FollowingContract
 from herdbook.testing.record_identities import IdentitiesContract
 from herdbook.testing.record_jobs import JobsContract
@@ -37,5 +38,6 @@ class RecordContract(
     JobsContract,
     RunsContract,
     ArtefactsContract,
+    ErasingContract,
 ):
     """All of it."""

@@ -99,6 +99,26 @@ class ArtefactList(TypedDict):
     artefacts: list[ArtefactView]
 
 
+class ErasurePreview(TypedDict):
+    """What would be erased."""
+
+    kind: str
+    sessions: int  # runs
+    versions: int
+    readers: int  # other runs that were served these versions
+    artefacts: list[dict[str, Any]]  # artefact, kind, name, runs: datasets and models that learned from it
+
+
+class Erased(ErasurePreview):
+    erasure: str  # its id
+    at: str
+    backups: bool  # whether a restored backup will know of it
+
+
+class ErasureList(TypedDict):
+    erasures: list[dict[str, Any]]  # erasure, kind, why, by, at, sessions, versions
+
+
 class Proof(TypedDict):
     entity: str | None
     runs: int

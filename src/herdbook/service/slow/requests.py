@@ -100,6 +100,33 @@ class Artefacts(Request, frozen=True, kw_only=True):
     limit: Page = 100
 
 
+SubjectKind = Literal["session", "author", "identity", "entity", "text"]
+
+
+class PreviewErasure(Request, frozen=True, kw_only=True):
+    """What erasing a subject would come to: runs, versions of entries, and the datasets and models that learned from them."""
+
+    kind: SubjectKind  # text: any run and version in which it stands
+    subject: str
+
+
+class Erase(Request, frozen=True, kw_only=True):
+    """Erase a subject: nobody is told of it any more, and no new training set has it. Rows stay sealed; what learned is named."""
+
+    kind: SubjectKind
+    subject: str
+    why: str | None = None
+    request_id: str | None = None
+
+
+class Erasures(Request, frozen=True, kw_only=True):
+    """The erasures there were, the newest first; with a kind and a subject those of that one."""
+
+    kind: SubjectKind | None = None
+    subject: str | None = None
+    limit: Page = 100
+
+
 class Rollback(Request, frozen=True, kw_only=True):
     """Set back what was promoted last at this very path: its ranker, or its calibration."""
 

@@ -106,13 +106,12 @@ def collect(
     *,
     scrubber: Scrubber | None,
     attested_only: bool,
-    erased: Callable[[Mapping[str, Any]], bool],
     drop_secrets: bool,
 ) -> None:
     """Fill `into`. Without a scrubber texts stay as they are; with `drop_secrets` a run that held one is left out instead."""
     for run in runs:
         into.runs += 1
-        found = "erased_subject" if erased(run) else drafts.draft(run, attested_only=attested_only)
+        found = drafts.draft(run, attested_only=attested_only)
         if isinstance(found, Draft) and scrubber is not None:
             found, counts = scrubber.draft(found)
             if counts and drop_secrets:

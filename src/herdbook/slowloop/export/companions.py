@@ -22,17 +22,22 @@ AXOLOTL_TYPES: Final = {
 
 def companions(target: str, kind: str) -> dict[str, str]:
     """Their names and texts."""
-    make = {"trl": trl, "parquet": trl, "axolotl": axolotl, "llamafactory": llamafactory}.get(target)
+    make = {"trl": trl, "parquet": lambda kind: trl(kind, "parquet"), "axolotl": axolotl, "llamafactory": llamafactory}.get(
+        target
+    )
     return {"row.schema.json": json.dumps(schemas.schema(target, kind), indent=2) + "\n"} | (make(kind) if make else {})
 
 
-def trl(kind: str) -> dict[str, str]:
-    command = TRL_COMMANDS[kind]
+def trl(kind: str, form: str = "json") -> dict[str, str]:
+    command, file = TRL_COMMANDS[kind], "train.parquet" if form == "parquet" else "train.jsonl"
+    length = "" if kind == "rl" else "max_length: 8192 # in tokens: the trainer leaves longer rows out, or cuts them\n"
     text = f"""\
 # trl {command} --config trl.yaml           on several cards: accelerate launch --config_file fsdp.yaml, then the same
 model_name_or_path: {MODEL}
-dataset_name: .
-output_dir: model
+datasets:
+  - path: {form}
+    data_files: {file}
+{length}output_dir: model
 use_peft: true
 lora_r: 16
 num_train_epochs: 3

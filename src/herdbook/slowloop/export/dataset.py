@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -45,6 +45,15 @@ class Choices:
     holdout: float = 0.1  # share of the runs
 
 
+class MappedRow(msgspec.Struct):
+    """A line of rows.jsonl, as far as it is asked."""
+
+    runs: list[str]
+
+
+Keep = Callable[[str, dict[str, Any], Iterator[str], str], None]  # name, manifest, the runs it has rows from, card
+
+
 @dataclass(frozen=True, slots=True)
 class Exported:
     """Where the dataset is, and its manifest."""
@@ -62,10 +71,13 @@ def export(
     folder: Path,
     choices: Choices,
     *,
-    erased: Callable[[Mapping[str, Any]], bool] = lambda run: False,
+    keep: Keep | None = None,
     progress: Callable[[int], None] = lambda runs: None,
 ) -> Exported:
-    """Write the dataset, and give its manifest; a dataset without a row is only its manifest, which says why, and no folder."""
+    """Write the dataset, and give its manifest; a dataset without a row is only its manifest, which says why, and no folder.
+
+    `keep` has the record told of it before the folder has its name: no dataset is used that nobody can find again.
+    """
     write = targets.writer(choices.target, choices.kind)
     if folder.exists():
         raise Conflict(f"{folder} is there already: name a new folder, or remove that one")
@@ -74,16 +86,30 @@ def export(
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         with Collected(made) as collected:
-            snapshot = gather(ask, collected, choices, scrubber, erased=erased, progress=progress)
+            snapshot = gather(ask, collected, choices, scrubber, progress=progress)
             manifest = written(made, collected, choices, write) | snapshot
         manifest["scrubbed"] = None if scrubber is None else dict(sorted(scrubber.found.items()))
         finish(made, manifest, choices)
         if sum(split["rows"] for split in manifest["splits"].values()):
+            if keep is not None:
+                keep(folder.name, manifest, runs_of(made / "rows.jsonl"), card.card(manifest))
             made.chmod(0o755)
             os.rename(made, folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return Exported(folder, manifest)
+
+
+def runs_of(mapping: Path) -> Iterator[str]:
+    """The runs that rows came from; one that gave several rows comes with each of them, mostly in a row."""
+    decode = msgspec.json.Decoder(type=MappedRow).decode
+    last: list[str] = []
+    with mapping.open("rb") as lines:
+        for line in lines:
+            runs = decode(line).runs
+            if runs != last:
+                yield from runs
+            last = runs
 
 
 def gather(
@@ -92,7 +118,6 @@ def gather(
     choices: Choices,
     scrubber: Scrubber | None,
     *,
-    erased: Callable[[Mapping[str, Any]], bool],
     progress: Callable[[int], None],
 ) -> dict[str, Any]:
     """Every run of the snapshot into `collected`; which snapshot that was."""
@@ -104,7 +129,6 @@ def gather(
             collected,
             scrubber=scrubber,
             attested_only=choices.attested_only,
-            erased=erased,
             drop_secrets=choices.drop_secrets,
         )
         progress(collected.runs)
@@ -226,7 +250,8 @@ def finish(folder: Path, manifest: dict[str, Any], choices: Choices) -> None:
     """The manifest with its id, the card, and what the target's trainer wants beside the rows."""
     manifest["choices"] = asdict(choices)
     manifest["rows_sha256"] = digest_of(folder / "rows.jsonl")
-    manifest["id"] = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
+    manifest["sha256"] = sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()  # of all that it says up to here
+    manifest["id"] = manifest["sha256"][:16]
     manifest["herdbook"] = VERSION
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     (folder / "README.md").write_text(card.card(manifest), encoding="utf-8")

@@ -74,6 +74,7 @@ def refusal(run: Mapping[str, Any], *, attested_only: bool) -> str | None:
     """Why a run cannot teach: the first thing it lacks."""
     outcomes = run["outcomes"]
     checks = (
+        ("erased_subject", run["erased"]),
         ("seal_broken", run["broken"]),
         ("unresolved", not outcomes),
         ("contradictory", len({outcome["effective_type"] == "success" for outcome in outcomes}) > 1),

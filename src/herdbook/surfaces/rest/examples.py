@@ -87,6 +87,8 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "artefact_list": {"kind": "dataset"},
     "promote": {"ranker": "3f0c5a9d1e7b2460", "entity": "acme/checkout", "why": "better in shadow", "request_id": "u-3"},
     "end_session": {**SESSION},
+    "erase_preview": {"kind": "author", "subject": "fixer"},
+    "erasures": {},
     "key_create": {"name": "checkout-ci", "role": "writer", "reach": ["acme/checkout"], "attest": True, "rate_minute": 600},
     "key_rotate": {"name": "checkout-ci", "grace_seconds": 3_600},
     "key_list": {},
@@ -115,4 +117,5 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "job_beat": {**JOB, "lease_seconds": 60, "progress": {"box": "box-7f3a"}},
     "job_done": {**JOB, "result": {"verdict": "quiet"}},
     "status": {},
+    "erase": {"kind": "session", "subject": "run-41", "why": "asked for on the 3rd", "request_id": "e-1"},
 }

@@ -88,6 +88,7 @@ def spans(invocation: Invocation) -> int:
 
 def training(invocation: Invocation) -> int:
     from herdbook.slowloop.export.dataset import Choices, export  # here: what it needs is only loaded when it is wanted
+    from herdbook.slowloop.export.registering import Registrar
 
     args = invocation.args
     choices = Choices(
@@ -99,8 +100,9 @@ def training(invocation: Invocation) -> int:
         unscrubbed=args.unscrubbed,
         holdout=args.holdout,
     )
-    exported = export(asker(invocation), Path(args.out), choices, progress=invocation.terminal.progress("runs read"))
-    answer = {**exported.manifest, "folder": str(exported.folder) if exported.rows else None}
+    keep = Registrar(lambda verb, fields: invocation.ask(verb, dict(fields)))
+    exported = export(asker(invocation), Path(args.out), choices, keep=keep, progress=invocation.terminal.progress("runs read"))
+    answer = {**exported.manifest, "folder": str(exported.folder) if exported.rows else None, "artefact": keep.artefact}
     invocation.show(answer, training_lines(answer, invocation.terminal))
     return 0 if exported.rows else NOTHING_CAME_OUT
 
@@ -117,6 +119,7 @@ def training_lines(answer: Answer, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(f"dataset {answer['id']} in {line(answer['folder'])}", "bold")
         yield f"  {told}; from {answer['used_runs']:,} of {answer['runs']:,} runs"
         yield from (f"  {count:,} pairs: {note}" for note, count in answer["pairs"].items())
+        yield f"  known to the record as {line(answer['artefact'])}: herdbook artefacts"
     else:
         yield (
             terminal.paint("Nothing came out", "bold") + f": of {answer['runs']:,} runs none gave a row, and no folder was made."

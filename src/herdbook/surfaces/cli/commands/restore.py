@@ -33,8 +33,16 @@ def run(invocation: Invocation) -> int:
     copy = backup.restore(file, settings.record, key_file=settings.seal_key_file, at=SystemClock().now())
     if not settings.seal_key_file.exists():
         invocation.terminal.remark(f"the seal key is not at {shown_path(settings.seal_key_file)}: put it back from its own copy")
+    again = backup.erase_again(settings.record, key_file=settings.seal_key_file)
+    if again is None:
+        invocation.terminal.remark(
+            "no list of erasures lies beside the seal key: what was erased after this copy was made has to be erased again"
+        )
     answer = {"file": str(file), "engine": copy.engine, "schema": copy.schema, "at": iso(copy.at), "rows": copy.rows}
     return invocation.show(
-        {**answer, "record": str(settings.record)},
-        [f"{line(place(settings))}: {copy.rows} rows of {len(copy.tables)} tables, as of {iso(copy.at)}"],
+        {**answer, "record": str(settings.record), "erased_again": again},
+        [
+            f"{line(place(settings))}: {copy.rows} rows of {len(copy.tables)} tables, as of {iso(copy.at)}",
+            *([f"erased again what was erased since: {again} erasures"] if again else []),
+        ],
     )

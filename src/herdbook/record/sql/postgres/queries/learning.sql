@@ -12,6 +12,7 @@ SELECT o.id, o.ref, o.session, o.at, o.observed, o.task_input,
        s.agent, s.identity, s.box, s.entity, s.task, s.started_at, s.ended_at
 FROM outcome o JOIN session s ON s.tenant = o.tenant AND s.id = o.session
 WHERE o.tenant = %(tenant)s AND o.id > %(after)s
+  AND NOT EXISTS (SELECT 1 FROM erased_session e WHERE e.tenant = o.tenant AND e.session = o.session)
   AND NOT EXISTS (SELECT 1 FROM outcome p WHERE p.tenant = o.tenant AND p.session = o.session AND p.id > o.id)
   AND (%(under)s::text = '' OR EXISTS (SELECT 1 FROM serving g WHERE g.tenant = o.tenant AND g.session = o.session
                               AND (g.asked = %(under)s OR (g.asked > %(low)s AND g.asked < %(high)s))))
