@@ -42,7 +42,7 @@ from herdbook.record.types import HeadRow, Served, Shown, Version
 
 INDEX_BATCH: Final = 500
 INDEX_BATCHES_MAX: Final = 40  # one search indexes at most so much of what others wrote; the answer says when more is waiting
-MATCHES_MAX: Final = 1_000
+MATCHES_MAX: Final = 400  # of the engine, the best by its own rank; each costs a look at its text and its trust
 NEAREST_MAX: Final = 200
 MATCH_TOKENS_MAX: Final = 64
 SCORE_DIGITS: Final = 6
