@@ -28,6 +28,7 @@ BENCHES = (
     "reads",
     "outcomes",
     "briefing",
+    "paths",
     "growth",
     "contention",
     "rest",
