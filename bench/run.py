@@ -35,6 +35,7 @@ BENCHES = (
     "hooks",
     "gateway",
     "on_postgres",
+    "capacity",
     "boxes",
     "fanout",
     "export",

@@ -23,7 +23,22 @@ CANARY, NOBODY = "canary", "canray"  # of one length and place in the alphabet, 
 SECRET = "what only the other one knows"
 NAMED = {reaching.PATH, reaching.ENTRY, reaching.RUN, reaching.BOX, reaching.ENTRIES}
 FIELDS = {name for name, kind in reaching.FIELDS.items() if kind in NAMED}
-FIELDS |= {"name", "tenant", "who", "after", "query", "label", "version", "token", "queue", "job", "worker", "delivery", "ranker"}
+FIELDS |= {
+    "name",
+    "tenant",
+    "who",
+    "after",
+    "query",
+    "label",
+    "version",
+    "token",
+    "queue",
+    "job",
+    "worker",
+    "delivery",
+    "ranker",
+    "artefact",
+}
 MAKING = {"start_session": {"session"}, "commit_outcome": {"ref"}, "box_open": {"box"}}  # by the name that is given
 VARYING = frozenset(
     [
@@ -57,6 +72,7 @@ VARYING = frozenset(
         "job",
         "state",
         "attempt",
+        "artefact",
         "revoked",
     ]
 )

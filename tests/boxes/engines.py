@@ -17,9 +17,10 @@ import sys
 import sysconfig
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from herdbook.base.errors import Unavailable
@@ -168,25 +169,35 @@ def unmount_below(place: Path) -> None:
         subprocess.run(["umount", "--lazy", path], check=False)
 
 
-def load_image(engine: Engine) -> None:
+def load_image(engine: Engine, image: str = IMAGE, files: bytes | None = None) -> None:
     """As `docker import` does it."""
-    name, _, tag = IMAGE.partition(":")
+    name, _, tag = image.partition(":")
     bin_directory = os.path.dirname(os.path.realpath(sys._base_executable))  # type: ignore[attr-defined]
-    query: dict[str, Any] = {"fromSrc": "-", "repo": name, "tag": tag, "changes": f"ENV PATH={bin_directory}:/usr/bin:/bin"}
+    query: dict[str, Any] = {
+        "fromSrc": "-",
+        "repo": name,
+        "tag": tag,
+        "changes": f"ENV PATH={bin_directory}:/usr/sbin:/usr/bin:/sbin:/bin",
+    }
     connection = Connection(engine.socket)
-    connection.request("POST", target("/images/create", query), rootfs(), {"Content-Type": "application/x-tar"})
+    connection.request("POST", target("/images/create", query), files or rootfs(), {"Content-Type": "application/x-tar"})
     answer = connection.getresponse()
     parsed(answer.status, answer.read())
     connection.close()
 
 
-def rootfs() -> bytes:
-    """This interpreter, a shell and what both need, at the places where they lie here."""
+def rootfs(
+    *more_tools: str,
+    left_out: re.Pattern[str] = LEFT_OUT,
+    more: Mapping[str, Path] = MappingProxyType({}),
+    needing: Sequence[str] = (),
+) -> bytes:
+    """This interpreter, a shell and what both need, at the places where they lie here; and more files at places of their own."""
     python = os.path.realpath(sys._base_executable)  # type: ignore[attr-defined]
-    tools = [path for path in map(shutil.which, TOOLS) if path]
+    tools = [path for path in map(shutil.which, (*TOOLS, *more_tools)) if path]
     stdlib = sysconfig.get_paths()["stdlib"]
     modules = [str(path) for path in Path(stdlib).rglob("*.so") if not LEFT_OUT.search(str(path))]
-    files = {python, f"{os.path.dirname(python)}/python3", *tools, *libraries([python, *tools, *modules])}
+    files = {python, f"{os.path.dirname(python)}/python3", *tools, *libraries([python, *tools, *modules, *needing])}
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name in ("tmp", "box", "run", "proc", "sys", "dev", "etc"):
@@ -196,13 +207,15 @@ def rootfs() -> bytes:
                 archive.add(f"/{name}")
         for path in sorted(files):  # a directory's links are in the image as they are here
             archive.add(os.path.realpath(path), arcname=f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}")
-        archive.add(stdlib, filter=lambda one: None if LEFT_OUT.search(f"/{one.name}") else one)
+        archive.add(stdlib, filter=lambda one: None if left_out.search(f"/{one.name}") else one)
+        for place, path in more.items():
+            archive.add(path, arcname=place)
     return data.getvalue()
 
 
 def add_directory(archive: tarfile.TarFile, name: str) -> None:
     entry = tarfile.TarInfo(name)
-    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+    entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
     archive.addfile(entry)
 
 

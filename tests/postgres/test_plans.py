@@ -32,6 +32,9 @@ HOT: dict[str, dict[str, Any]] = {  # by query, what it is asked with
     "last_trace": {"session": "s"},
     "outcome": {"ref": "o"},
     "counted_already": {"entries": "[1]", "identity": "ann", "day": 1},
+    "changes": {"after": 0, "limit": 5},
+    "changes_below": {"after": 0, "limit": 5, "path": "a", "low": "a/", "high": "a0"},
+    "changes_of_own": {"after": 0, "limit": 5, "identity": "ann"},
     "match_text": {"tokens": '["a"]', "limit": 5},
 }
 

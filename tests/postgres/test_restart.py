@@ -46,7 +46,7 @@ class Load:
         for n in range(writers):
             self.desk.begin(f"s{n}")
         self.desk.write("shared", "first", session="s0")
-        self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(writers)]
+        self.threads = [threading.Thread(target=self.work, args=(n,), daemon=True) for n in range(writers)]
         for thread in self.threads:
             thread.start()
 
@@ -80,15 +80,17 @@ class Load:
 
 
 def hold_up(server: Server, load: Load, folder: Path, *, times: int, seconds: float) -> None:
-    for n in range(times):
-        time.sleep(seconds)  # load, which is what is tried
-        server.stop(3 if n % 2 else 9)
-        for left in (server.home / "data").glob("postmaster.pid"):
-            left.unlink()
-        server.start()
-    time.sleep(seconds)
-    load.end()
-    load.desk.service.close()
+    try:
+        for n in range(times):
+            time.sleep(seconds)  # load, which is what is tried
+            server.stop(3 if n % 2 else 9)
+            for left in (server.home / "data").glob("postmaster.pid"):
+                left.unlink()
+            server.start()
+        time.sleep(seconds)
+    finally:
+        load.end()
+        load.desk.service.close()
 
 
 def nothing_lost(server: Server, load: Load, folder: Path) -> None:

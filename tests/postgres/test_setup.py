@@ -46,6 +46,37 @@ def test_a_database_is_made_once(empty: str, capsys: pytest.CaptureFixture[str])
     PostgresStore(server().url(empty, login=LOGIN)).close()
 
 
+def test_a_servers_login_is_made_out_of_its_passfile(empty: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever starts with a compose file would have nobody to log in as; a superuser's password would change by a slip."""
+    url, passfile = server().url(empty), tmp_path / "login"
+    made = ("db", "init", "--record", url, "--login-of", str(passfile), "--json")
+    name = f"made_{empty}"
+    try:
+        for password in ("first", "se\\:cond"):
+            passfile.write_text(f"# a comment\ndb:5432:herdbook:{name}:{password}\n")
+            code, told = herdbook(*made, capsys=capsys)
+            assert (0, name) == (code, json.loads(told)["login"])
+            assert "cond" not in told
+        PostgresStore(server().url(empty, login=name)).close()
+        with server().admin(empty) as admin:
+            digest, above = admin.execute(
+                "SELECT rolpassword, rolsuper FROM pg_authid WHERE rolname = %s", (name,)
+            ).fetchone() or ("", 1)
+        assert digest.startswith("SCRAM-SHA-256$")
+        assert not above
+        for line, why in (
+            ("db:5432:x:postgres:p", "above row security"),
+            ("db:5432:x", "user or password"),
+            ("", "user or password"),
+        ):
+            passfile.write_text(line)
+            with pytest.raises(HerdbookError, match=why):
+                setup.Setup.make_login(url, passfile)
+    finally:
+        with server().admin(empty) as admin:
+            admin.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
 def test_what_is_printed_is_what_is_run(empty: str, database: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A DBA would read one thing, and get another."""
     script = herdbook("db", "init", "--print-sql", capsys=capsys)[1]

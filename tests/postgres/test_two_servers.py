@@ -23,7 +23,7 @@ class Alternating(Service):
     def __init__(self, first: Service, second: Service) -> None:
         self.turns = itertools.cycle((first, second))
         self.both = (first, second)
-        self.record, self.clock = first.record, first.clock
+        self.record, self.clock, self.auditor = first.record, first.clock, first.auditor
 
     def perform(self, caller: Caller, verb: str, fields: Mapping[str, Any], **how: Any) -> dict[str, Any]:
         return next(self.turns).perform(caller, verb, fields, **how)

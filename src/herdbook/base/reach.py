@@ -71,6 +71,11 @@ def is_below(path: str, root: str) -> bool:
     return root == "" or path == root or path.startswith(f"{root}/")
 
 
+def touch(under: str, root: str) -> bool:
+    """Whether one of two paths is below the other."""
+    return is_below(under, root) or is_below(root, under)
+
+
 def matches(pattern: Sequence[str], asked: Sequence[str]) -> bool:
     """Part by part, as far as the pattern goes. A `*` that is asked about is only covered by a `*`."""
     return len(pattern) <= len(asked) and all(mine in (ANY, theirs) for mine, theirs in zip(pattern, asked, strict=False))

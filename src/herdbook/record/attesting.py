@@ -45,11 +45,13 @@ def record_attestation(
     tenant = stamp.tenant
     earlier = tx.rows("attestations_of", {"tenant": tenant, "outcome": outcome.id})
     parts = (outcome.id, len(earlier) + 1, stamp.identity, stamp.channel, exit_code, result, note, at)
-    seal = record.seal("attestation", tenant, *parts)
+    place = tx.next_id()  # in the feed
+    seal = record.seal("attestation", tenant, *parts, place)
     tx.run(
         "insert_attestation",
         {
             "tenant": tenant,
+            "id": place,
             "outcome": outcome.id,
             "n": len(earlier) + 1,
             "identity": stamp.identity,

@@ -6,12 +6,16 @@ what has an id above the last one seen is all that was committed since, and noth
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
+from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
 
 from herdbook.base import clock
 from herdbook.base.ids import row_id
-from herdbook.base.reach import is_below
-from herdbook.record.record import Record
+from herdbook.base.reach import Reach, is_below, touch
+from herdbook.record.record import Record, under_path
 from herdbook.record.sessions import visible
 from herdbook.record.store.protocol import Row
 from herdbook.record.types import Stamp
@@ -22,16 +26,39 @@ SCANNED_AT_ONCE = 1_000
 
 def since(record: Record, stamp: Stamp, after: int, *, under: str | None, limit: int) -> dict[str, Any]:
     """Changes within reach after a place in the feed. Where none of them is, the place stays: what is out of reach never was."""
-    found: list[dict[str, Any]] = []
-    at = after
-    while len(found) < limit:
-        rows = record.store.rows("changes", {"tenant": stamp.tenant, "after": at, "limit": SCANNED_AT_ONCE})
-        found += [view(row) for row in rows if shown(record, stamp, row, under)]
-        if len(rows) < SCANNED_AT_ONCE:
-            break
-        at = rows[-1][0]
-    found = found[:limit]
+    rows = islice((row for row in walked(record, stamp, after, under) if shown(record, stamp, row, under)), limit)
+    found = [view(row) for row in rows]
     return {"changes": found, "next": found[-1]["id"] if found else str(after)}
+
+
+def walked(record: Record, stamp: Stamp, after: int, under: str | None) -> Iterator[Row]:
+    """Everything, where little has happened since; else what is below the paths that are wanted, whatever happened elsewhere."""
+    first = record.store.rows("changes", {"tenant": stamp.tenant, "after": after, "limit": SCANNED_AT_ONCE})
+    if len(first) < SCANNED_AT_ONCE:
+        return iter(first)
+    starts = beginnings(record.reach, under)
+    if "" in starts:
+        return chain(first, pages(record, "changes", stamp, first[-1][0]))
+    walks = [pages(record, "changes_below", stamp, after, **under_path(start)) for start in starts]
+    if under is None:
+        walks.append(pages(record, "changes_of_own", stamp, after, identity=stamp.identity))
+    return heapq.merge(*walks, key=itemgetter(0))
+
+
+def beginnings(reach: Reach, under: str | None) -> list[str]:
+    """The paths below which everything lies that is wanted and within reach; the empty text is all of them."""
+    roots = [""] if reach.everything else reach.roots()
+    return roots if under is None else sorted({under if is_below(under, root) else root for root in roots if touch(under, root)})
+
+
+def pages(record: Record, query: str, stamp: Stamp, after: int, **wanted: Any) -> Iterator[Row]:
+    while True:
+        asked = {"tenant": stamp.tenant, "after": after, "limit": SCANNED_AT_ONCE, **wanted}
+        rows = record.store.rows(query, asked)
+        yield from rows
+        if len(rows) < SCANNED_AT_ONCE:
+            return
+        after = rows[-1][0]
 
 
 def latest(record: Record, tenant: int) -> int:
@@ -39,7 +66,7 @@ def latest(record: Record, tenant: int) -> int:
 
 
 def shown(record: Record, stamp: Stamp, row: Row, under: str | None) -> bool:
-    """A version by its path; an outcome as its run may be looked back at."""
+    """A version by its path; what is about a run as that may be looked back at."""
     path = row[2]
     if under is not None and (path is None or not is_below(path, under)):
         return False

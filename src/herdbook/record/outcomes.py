@@ -367,11 +367,13 @@ def append_revision(
     row = tx.row("next_revision", {"tenant": stamp.tenant, "outcome": outcome.id})
     assert row is not None
     nth = row[0]
-    seal = record.seal("revision", stamp.tenant, outcome.id, nth, new_type, why, stamp.identity, at)
+    place = tx.next_id()  # in the feed
+    seal = record.seal("revision", stamp.tenant, outcome.id, nth, new_type, why, stamp.identity, at, place)
     tx.run(
         "insert_revision",
         {
             "tenant": stamp.tenant,
+            "id": place,
             "outcome": outcome.id,
             "n": nth,
             "type": new_type,

@@ -131,9 +131,10 @@ def outcome_view(record: Record, tx: Reader, tenant: int, outcome: Outcome) -> d
     attested = tx.rows("attestations_of", {"tenant": tenant, "outcome": outcome.id})
     revised = tx.rows("revisions_of", {"tenant": tenant, "outcome": outcome.id})
     for row in attested:
-        checked(record, row[7], "attestation", tenant, outcome.id, *row[:7], what=f"an attestation of {outcome.ref!r}")
+        parts = ("attestation", tenant, outcome.id, *row[:7], *placed(row[8]))
+        checked(record, row[7], *parts, what=f"an attestation of {outcome.ref!r}")
     for row in revised:
-        checked(record, row[5], "revision", tenant, outcome.id, *row[:5], what=f"a revision of {outcome.ref!r}")
+        checked(record, row[5], "revision", tenant, outcome.id, *row[:5], *placed(row[6]), what=f"a revision of {outcome.ref!r}")
     return {
         "ref": outcome.ref,
         "type": outcome.type,
@@ -146,12 +147,19 @@ def outcome_view(record: Record, tx: Reader, tenant: int, outcome: Outcome) -> d
         "attested": bool(attested),
         "attestations": [
             {"by": who, "channel": channel, "exit_code": code, "result": result, "note": note, "at": clock.iso(at)}
-            for _, who, channel, code, result, note, at, _ in attested
+            for _, who, channel, code, result, note, at, *_ in attested
         ],
-        "revisions": [{"n": n, "type": kind, "why": why, "by": who, "at": clock.iso(at)} for n, kind, why, who, at, _ in revised],
+        "revisions": [
+            {"n": n, "type": kind, "why": why, "by": who, "at": clock.iso(at)} for n, kind, why, who, at, *_ in revised
+        ],
         "moved": moved_within(record.reach, moves(tx, tenant, outcome.id)),
         "seals": [(seal or b"").hex() for seal in (outcome.seal, *(row[7] for row in attested), *(row[5] for row in revised))],
     }
+
+
+def placed(number: int | None) -> tuple[int, ...]:
+    """The place in the feed, which a row from before there was one has not: it was sealed without."""
+    return () if number is None else (number,)
 
 
 def checked(record: Record, seal: bytes | None, *parts: Any, what: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from herdbook.base import strict_json
 from herdbook.base.errors import HerdbookError
-from herdbook.base.reach import Reach, is_below
+from herdbook.base.reach import Reach, is_below, touch
 from herdbook.record import trust
 from herdbook.record.record import Record, nearest
 from herdbook.record.store.protocol import Reader
@@ -80,10 +80,6 @@ class ScopedRecord(Record):
             if len(heads) < at_once:
                 return
             after = (heads[-1].path, heads[-1].key)
-
-
-def touch(under: str, root: str) -> bool:
-    return is_below(under, root) or is_below(root, under)
 
 
 def moved_within(reach: Reach, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -86,12 +86,12 @@ class AuditAnswer(TypedDict):
 
 class Change(TypedDict):
     id: str  # its place in the feed
-    what: str  # version or outcome
+    what: str  # version, outcome, attestation or revision
     entity: str | None
     key: str | None
     version: int | None
     ref: str | None
-    kind: str  # of the version, or the outcome's type
+    kind: str  # of the version, or what the outcome was or was said to be
     author: str
     identity: str
     session: str | None

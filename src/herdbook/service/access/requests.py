@@ -103,7 +103,7 @@ class Audit(Request, frozen=True, kw_only=True):
 
 
 class Changes(Request, frozen=True, kw_only=True):
-    """What was written and how runs ended, in the order of commits: nothing is passed over, whoever writes meanwhile."""
+    """What was written, how runs ended and what was said of that, in the order of commits: nothing is passed over."""
 
     after: str | None = None  # the `next` of an answer, or `latest`; from the beginning without a word
     entity: str | None = None  # only this path and what is below it

@@ -6,13 +6,17 @@ never changes the schema: its role may not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.sql import SQL, Identifier, Literal
 
+from herdbook.base.errors import InvalidRequest
 from herdbook.record.store.postgres.refusals import REFUSED, translated
 from herdbook.record.store.queries import load_migrations
 
@@ -47,14 +51,15 @@ def steps(applied: Mapping[int, str], *, post: bool, distributed: bool) -> Itera
     for number, name, text in MIGRATIONS:
         if number not in applied and (post or not is_post(name)):
             noted = sql("noted").format(number=number, name=name)
-            yield as_owner(f"{text}\n{noted}\n{sql('security')}")
+            yield as_owner(f"{text}\n{noted}\n{sql('security')}", distributed=distributed)
     if distributed:
         yield f"BEGIN;\n{sql('distributed')}\nCOMMIT;"
 
 
-def as_owner(statements: str) -> str:
+def as_owner(statements: str, *, distributed: bool = False) -> str:
     opened = f"SET LOCAL ROLE {OWNER_ROLE};\nSET LOCAL search_path = herdbook, pg_temp;\nSET LOCAL lock_timeout = '5s';"
-    return f"BEGIN;\n{opened}\n{statements}\nCOMMIT;"
+    triggers = "\nSET LOCAL citus.enable_unsafe_triggers = on;" if distributed else ""
+    return f"BEGIN;\n{opened}{triggers}\n{statements}\nCOMMIT;"
 
 
 class Setup:
@@ -85,6 +90,23 @@ class Setup:
             return [name for number, name in after.items() if number not in before]
 
     @staticmethod
+    def make_login(url: str, passfile: Path) -> str:
+        """The login that a server's passfile is of: a member of the app's role and nothing else. Its name.
+
+        The server of the database is told a digest, so the password is in no log of statements.
+        """
+        name, password = named_in(passfile)
+        with logged_in(url) as connection, connection.transaction():
+            there = connection.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
+            if there and there[0]:
+                raise InvalidRequest(f"{name} is above row security: name a login of the server's own in its passfile")
+            verb = SQL("ALTER ROLE" if there else "CREATE ROLE")
+            digest = connection.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256").decode()
+            connection.execute(SQL("{} {} LOGIN PASSWORD {}").format(verb, Identifier(name), Literal(digest)))
+            connection.execute(SQL("GRANT {} TO {}").format(Identifier(APP_ROLE), Identifier(name)))
+        return name
+
+    @staticmethod
     def how_it_is(url: str) -> dict[str, Any]:
         """What is applied, what is missing, and what of the catalogue would let tenants see one another."""
         with logged_in(url) as connection:
@@ -96,6 +118,20 @@ class Setup:
                 "wrong": what_is_wrong(applied),
                 "mistakes": [] if applied is None else mistakes_in(connection),
             }
+
+
+def named_in(passfile: Path) -> tuple[str, str]:
+    """User and password of the first line of a passfile, as libpq reads it: host:port:database:user:password."""
+    try:
+        lines = [line for line in passfile.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidRequest(f"the passfile {passfile} cannot be read: {problem}") from problem
+    parts = [re.sub(r"\\(.)", r"\1", part) for part in re.findall(r"((?:[^:\\]|\\.)*)(?::|$)", lines[0] if lines else "")]
+    if len(parts) < 5 or not parts[3] or parts[3] == "*" or not parts[4]:
+        raise InvalidRequest(
+            f"the passfile {passfile} lacks a user or password: a line of it is host:port:database:user:password"
+        )
+    return parts[3], parts[4]
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from herdbook.base.errors import ExtraMissing
@@ -25,7 +26,8 @@ example:
   $ herdbook db migrate --post --record postgresql://admin@db.example/herdbook   # after the last old one has ended
 
 Log in as somebody who may create roles and a schema. A server logs in as a member of herdbook_app, which owns nothing:
-  CREATE ROLE myserver LOGIN PASSWORD '...' IN ROLE herdbook_app"""
+  CREATE ROLE myserver LOGIN PASSWORD '...' IN ROLE herdbook_app
+or let --login-of make it, out of the passfile that the server will read (host:port:database:user:password)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("act", metavar="ACT", choices=ACTS, help="init, migrate or status")
     parser.add_argument("--print-sql", action="store_true", help="print what would be run, and run nothing")
     parser.add_argument("--post", action="store_true", help="also the migrations that no older server survives")
+    parser.add_argument(
+        "--login-of", metavar="PASSFILE", type=Path, help="also make the login that is in this passfile of a server"
+    )
     parser.add_argument("--distributed", action="store_true", help="then spread the tables over a Citus cluster, by tenant")
 
 
@@ -49,8 +54,10 @@ def run(invocation: Invocation) -> int:
     if args.print_sql:
         return printed(invocation, tools.printable(database.url, post=args.post, distributed=args.distributed))
     applied = tools.bring_up(database.url, post=args.post or args.act == "init", distributed=args.distributed)
-    answer = {"record": str(database), "applied": applied}
-    return invocation.show(answer, [f"{name}: applied" for name in applied] or ["nothing to do: the schema is up to date"])
+    login = None if args.login_of is None else tools.make_login(database.url, args.login_of)
+    answer = {"record": str(database), "applied": applied, "login": login}
+    told = [f"{name}: applied" for name in applied] or ["nothing to do: the schema is up to date"]
+    return invocation.show(answer, [*told, *([] if login is None else [f"{login}: may log in, as a server"])])
 
 
 def database_tools() -> type[setup.Setup]:

@@ -47,12 +47,12 @@ UPDATE path SET outcomes = outcomes + %(outcomes)s, successes = successes + %(su
 
 -- name: insert_attestation
 -- Appended; the first one that says success gives standing.
-INSERT INTO attestation (tenant, outcome, n, identity, channel, exit_code, result, note, at, seal)
-VALUES (%(tenant)s, %(outcome)s, %(n)s, %(identity)s, %(channel)s, %(exit_code)s, %(result)s, %(note)s, %(at)s, %(seal)s);
+INSERT INTO attestation (tenant, id, outcome, n, identity, channel, exit_code, result, note, at, seal)
+VALUES (%(tenant)s, %(id)s, %(outcome)s, %(n)s, %(identity)s, %(channel)s, %(exit_code)s, %(result)s, %(note)s, %(at)s, %(seal)s);
 
 -- name: attestations_of
 -- Who vouched for an outcome.
-SELECT n, identity, channel, exit_code, result, note, at, seal FROM attestation WHERE tenant = %(tenant)s AND outcome = %(outcome)s ORDER BY n;
+SELECT n, identity, channel, exit_code, result, note, at, seal, id FROM attestation WHERE tenant = %(tenant)s AND outcome = %(outcome)s ORDER BY n;
 
 -- name: credit_cause
 -- An attested outcome counts in evidence in full.
@@ -103,12 +103,12 @@ SELECT 1 + coalesce(max(n), 0) FROM revision WHERE tenant = %(tenant)s AND outco
 
 -- name: insert_revision
 -- The trigger folds every claim it touches again.
-INSERT INTO revision (tenant, outcome, n, type, why, identity, at, seal)
-VALUES (%(tenant)s, %(outcome)s, %(n)s, %(type)s, %(why)s, %(identity)s, %(at)s, %(seal)s);
+INSERT INTO revision (tenant, id, outcome, n, type, why, identity, at, seal)
+VALUES (%(tenant)s, %(id)s, %(outcome)s, %(n)s, %(type)s, %(why)s, %(identity)s, %(at)s, %(seal)s);
 
 -- name: revisions_of
 -- What an outcome was said to have been, in order.
-SELECT n, type, why, identity, at, seal FROM revision WHERE tenant = %(tenant)s AND outcome = %(outcome)s ORDER BY n;
+SELECT n, type, why, identity, at, seal, id FROM revision WHERE tenant = %(tenant)s AND outcome = %(outcome)s ORDER BY n;
 
 -- name: refolds_of
 -- What one revision moved.

@@ -73,7 +73,9 @@ SELECT folded FROM tenant WHERE id = %(tenant)s FOR NO KEY UPDATE;
 -- name: last_version
 -- A tenant's ids grow in the order of its commits; a clock set back must not break that.
 SELECT greatest((SELECT id FROM version WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1),
-                (SELECT id FROM outcome WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1));
+                (SELECT id FROM outcome WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1),
+                (SELECT id FROM attestation WHERE tenant = %(tenant)s AND id IS NOT NULL ORDER BY id DESC LIMIT 1),
+                (SELECT id FROM revision WHERE tenant = %(tenant)s AND id IS NOT NULL ORDER BY id DESC LIMIT 1));
 
 -- name: schema_there
 -- Whether db init was run in this database, and which migrations; somebody else's tables are nothing to us.

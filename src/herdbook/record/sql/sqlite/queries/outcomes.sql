@@ -47,12 +47,12 @@ UPDATE path SET outcomes = outcomes + :outcomes, successes = successes + :succes
 
 -- name: insert_attestation
 -- Appended; the first one that says success gives standing.
-INSERT INTO attestation (tenant, outcome, n, identity, channel, exit_code, result, note, at, seal)
-VALUES (:tenant, :outcome, :n, :identity, :channel, :exit_code, :result, :note, :at, :seal);
+INSERT INTO attestation (tenant, id, outcome, n, identity, channel, exit_code, result, note, at, seal)
+VALUES (:tenant, :id, :outcome, :n, :identity, :channel, :exit_code, :result, :note, :at, :seal);
 
 -- name: attestations_of
 -- Who vouched for an outcome.
-SELECT n, identity, channel, exit_code, result, note, at, seal FROM attestation WHERE tenant = :tenant AND outcome = :outcome ORDER BY n;
+SELECT n, identity, channel, exit_code, result, note, at, seal, id FROM attestation WHERE tenant = :tenant AND outcome = :outcome ORDER BY n;
 
 -- name: credit_cause
 -- An attested outcome counts in evidence in full.
@@ -97,12 +97,12 @@ SELECT 1 + coalesce(max(n), 0) FROM revision WHERE tenant = :tenant AND outcome 
 
 -- name: insert_revision
 -- The trigger folds every claim it touches again.
-INSERT INTO revision (tenant, outcome, n, type, why, identity, at, seal)
-VALUES (:tenant, :outcome, :n, :type, :why, :identity, :at, :seal);
+INSERT INTO revision (tenant, id, outcome, n, type, why, identity, at, seal)
+VALUES (:tenant, :id, :outcome, :n, :type, :why, :identity, :at, :seal);
 
 -- name: revisions_of
 -- What an outcome was said to have been, in order.
-SELECT n, type, why, identity, at, seal FROM revision WHERE tenant = :tenant AND outcome = :outcome ORDER BY n;
+SELECT n, type, why, identity, at, seal, id FROM revision WHERE tenant = :tenant AND outcome = :outcome ORDER BY n;
 
 -- name: refolds_of
 -- What one revision moved.

@@ -51,4 +51,6 @@ WHERE text_index MATCH (SELECT group_concat('"' || replace(j.value, '"', '""') |
 
 -- name: last_version
 -- Ids grow in the order of commits; a clock set back must not break that.
-SELECT max(coalesce((SELECT max(id) FROM version), 0), coalesce((SELECT max(id) FROM outcome), 0));
+SELECT max(coalesce((SELECT max(id) FROM version), 0), coalesce((SELECT max(id) FROM outcome), 0),
+           coalesce((SELECT id FROM attestation WHERE rowid = (SELECT max(rowid) FROM attestation)), 0),
+           coalesce((SELECT id FROM revision WHERE rowid = (SELECT max(rowid) FROM revision)), 0));
