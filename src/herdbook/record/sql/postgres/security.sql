@@ -10,16 +10,27 @@ BEGIN
     FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant' AND NOT a.attisdropped
     WHERE c.relnamespace = 'herdbook'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname
   LOOP
-    EXECUTE format('ALTER TABLE herdbook.%I ENABLE ROW LEVEL SECURITY', name);
-    EXECUTE format('ALTER TABLE herdbook.%I FORCE ROW LEVEL SECURITY', name);
-    EXECUTE format('DROP POLICY IF EXISTS of_tenant ON herdbook.%I', name);
-    IF whose IS NULL THEN -- facts about the record itself
+    -- What is right already is left alone: each of these keeps everybody from the table until the migration is over.
+    IF EXISTS (SELECT 1 FROM pg_class c WHERE c.oid = format('herdbook.%I', name)::regclass
+      AND NOT (relrowsecurity AND relforcerowsecurity)) THEN
+      EXECUTE format('ALTER TABLE herdbook.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', name);
+    END IF;
+    IF EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = format('herdbook.%I', name)::regclass AND p.polname = 'of_tenant'
+      AND p.polcmd = '*' AND p.polpermissive AND pg_get_expr(p.polqual, p.polrelid) = pg_get_expr(p.polwithcheck, p.polrelid)
+      AND (whose IS NULL OR pg_get_expr(p.polqual, p.polrelid)
+        LIKE CASE whose WHEN 'tenant' THEN '(tenant = %app.tenant%' ELSE '%app.tenant%' END))
+    THEN
+      whose := whose; -- as it should be
+    ELSIF whose IS NULL THEN -- facts about the record itself
+      EXECUTE format('DROP POLICY IF EXISTS of_tenant ON herdbook.%I', name);
       EXECUTE format('CREATE POLICY of_tenant ON herdbook.%I USING (true) WITH CHECK (true)', name);
     ELSIF name = 'tenant' THEN -- tenant 0 is the server itself: it sees who there is, and nothing of theirs
+      DROP POLICY IF EXISTS of_tenant ON herdbook.tenant;
       EXECUTE 'CREATE POLICY of_tenant ON herdbook.tenant
         USING ((SELECT nullif(current_setting(''app.tenant'', true), '''')::bigint) IN (0, id))
         WITH CHECK ((SELECT nullif(current_setting(''app.tenant'', true), '''')::bigint) IN (0, id))';
     ELSE
+      EXECUTE format('DROP POLICY IF EXISTS of_tenant ON herdbook.%I', name);
       EXECUTE format('CREATE POLICY of_tenant ON herdbook.%I USING (%I = (SELECT nullif(current_setting(''app.tenant'', true), '''')::bigint))
         WITH CHECK (%I = (SELECT nullif(current_setting(''app.tenant'', true), '''')::bigint))', name, whose, whose);
     END IF;

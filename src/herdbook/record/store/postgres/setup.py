@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import errors
 from psycopg.sql import SQL, Identifier, Literal
 
 from herdbook.base.errors import InvalidRequest
@@ -23,6 +24,7 @@ from herdbook.record.store.queries import load_migrations
 MIGRATIONS = load_migrations("postgres")
 SCHEMA = len(MIGRATIONS)
 CONNECT_SECONDS = 5
+STEP_TRIES = 6  # of a migration, each of which waits up to five seconds for a lock
 APP_ROLE, OWNER_ROLE = "herdbook_app", "herdbook_owner"
 
 
@@ -83,9 +85,9 @@ class Setup:
         with logged_in(url) as connection:
             before = applied_in(connection) or {}
             for step in steps(before, post=post, distributed=distributed):
-                connection.execute(step.encode())
+                taken(connection, step)
             if mistakes_in(connection):
-                connection.execute(as_owner(sql("security")).encode())
+                taken(connection, as_owner(sql("security")))
             after = applied_in(connection) or {}
             return [name for number, name in after.items() if number not in before]
 
@@ -118,6 +120,18 @@ class Setup:
                 "wrong": what_is_wrong(applied),
                 "mistakes": [] if applied is None else mistakes_in(connection),
             }
+
+
+def taken(connection: psycopg.Connection[Any], step: str) -> None:
+    """Run one step. Servers that write meanwhile may be in its way, and it in theirs: then it is undone, and tried again."""
+    for left in reversed(range(STEP_TRIES)):
+        try:
+            connection.execute(step.encode())
+            return
+        except (errors.DeadlockDetected, errors.LockNotAvailable):
+            connection.execute("ROLLBACK")
+            if not left:
+                raise
 
 
 def named_in(passfile: Path) -> tuple[str, str]:
