@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from herdbook.base.clock import MICROSECONDS_PER_DAY
 from herdbook.base.errors import HerdbookError, SealBroken
 from herdbook.base.reach import EVERYTHING, Reach, is_below
 from herdbook.fastloop.candidates import head_row
+from herdbook.fastloop.precedents import AskedRow, PrecedentRow
 from herdbook.record.tunables import DEFAULT, Tuning
 from herdbook.record.types import Head, HeadRow, Moved, Version
 
@@ -45,6 +46,8 @@ class FakeRecord:
     tuned: Tuning = DEFAULT
     drawn: dict[str, float] = field(default_factory=dict)
     bases: dict[str, float] = field(default_factory=dict)
+    parts: list[AskedRow] = field(default_factory=list)
+    used: list[PrecedentRow] = field(default_factory=list)
 
     def write(self, path: str, key: str, value: Any, **more: Any) -> Version:
         """The next version of an entry; fields of Version and of Head may be given by name, `age_days` instead of `at`."""
@@ -101,6 +104,12 @@ class FakeRecord:
         head = Head(path=path, key=key, entry_id=version_id, version_id=version_id, claim=version.claim, **trusted)
         self.stored[version_id], self.trust[version_id], self.current[path, key] = version, head, head
         return version
+
+    def asked(self, tenant: int, paths: Sequence[str]) -> list[AskedRow]:
+        return self.parts
+
+    def precedents(self, tenant: int, paths: Iterable[int], parts: Sequence[str]) -> list[PrecedentRow]:
+        return [row for row in self.used if row[1] in parts]
 
     def supersede(self, older: Version, value: Any, **more: Any) -> Version:
         """A newer version of an entry whose older one stands."""

@@ -114,7 +114,7 @@ def test_explaining_gives_every_legs_score_and_rank() -> None:
     three(record)
     found = brief(record, semantics=Meanings({"old": 0.9, "new": 0.3}), task="pool", explain=True)
     legs = {entry["key"]: entry["explain"]["legs"] for entry in found["entries"]}
-    assert {"semantic", "keyword", "temporal", "confidence", "evidence"} == set(legs["old"])
+    assert {"semantic", "keyword", "temporal", "confidence", "evidence", "precedent"} == set(legs["old"])
     assert (0.9, 1) == (legs["old"]["semantic"]["score"], legs["old"]["semantic"]["rank"])
     assert None is legs["mid"]["semantic"]["rank"]
     assert [1, 2, 3] == [legs[key]["temporal"]["rank"] for key in ("new", "mid", "old")]

@@ -35,6 +35,7 @@ from herdbook.fastloop.kept import Scene, gather
 from herdbook.fastloop.lines import contested_note, excerpt, span
 from herdbook.fastloop.ordering import Ordered, Orderer, explained
 from herdbook.fastloop.packing import Packed, Packer, reach_of
+from herdbook.fastloop.precedents import lifts
 from herdbook.fastloop.sources import BriefRequest, Record, reach
 from herdbook.fastloop.tokens import estimate_tokens
 from herdbook.fastloop.view import EntryView, entry_view
@@ -154,12 +155,19 @@ class Briefer:
             tuning=tuning,
             wanted=wanted,
             standing_stays=True,
+            precedents=self.precedents(tenant, path, task) if task and tuning.fusion == "relevance" else {},
         )
         gathered.task_matched, gathered.passed_over = ordered.matched, ordered.passed_over
         if not ordered.behind and not ordered.passed_over:
             kept = {row[VERSION_ID] for row in ordered.rows}
             gathered.off_task = [row[VERSION] for row in scene.rows() if row[VERSION_ID] not in kept]
         return ordered
+
+    def precedents(self, tenant: int, path: str, task: str) -> dict[int, float]:
+        """What runs with such a task came to use, of the path and its ancestors."""
+        asked = self.record.parts_asked(tenant, reach(path))
+        paths = {row[0] for row in asked}
+        return lifts(asked, task, lambda names: self.record.precedents(tenant, paths, names)) if asked else {}
 
 
 def in_block(row: Row) -> tuple[int, int]:

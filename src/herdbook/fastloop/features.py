@@ -14,6 +14,7 @@ from herdbook.fastloop.candidates import FADING, HEAD, NAME, ORDER, STALENESS, U
 from herdbook.fastloop.decay import OUTCOME_FACTOR
 from herdbook.fastloop.ranking import Legs
 from herdbook.record.trust import evidence
+from herdbook.record.tunables import Tuning
 
 FORM: Final = "f1"
 NAMES: Final = (
@@ -46,7 +47,7 @@ KINDS: Final = {"fact": 0, "belief": 1, "experience": 2}
 ORIGINS: Final = {"principal": 0, "operator": 1, "agent": 2, "external": 3}
 
 
-def numbers_of(row: Row, *, asked: str, now: int, scale: Scale, legs: Legs, keyword_weight: float) -> tuple[float, ...]:
+def numbers_of(row: Row, *, asked: str, now: int, scale: Scale, legs: Legs, tuning: Tuning) -> tuple[float, ...]:
     """One candidate's numbers, in the order of NAMES."""
     version, judged = row[VERSION], row[HEAD]
     _, _, confidence, moves, recalls, _, _, failed_since, _, held, failed = judged
@@ -54,7 +55,7 @@ def numbers_of(row: Row, *, asked: str, now: int, scale: Scale, legs: Legs, keyw
     base = scale.bases.get(version.path, 0.5)
     return (
         -row[ORDER] / UNITS,
-        legs.relevance(version_id, keyword_weight),
+        legs.relevance(version_id, tuning),
         legs.semantic.get(version_id, 0.0),
         legs.keyword.get(version_id, 0.0),
         freshness_of(row, scale, now=now),

@@ -5,10 +5,11 @@ Briefings and searches go through here, on either engine. Legs that could not be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Final
 
 from herdbook.fastloop.candidates import FADING, HEAD, ORDER, UNITS, VERSION, VERSION_ID, Row, Scale
@@ -21,6 +22,7 @@ from herdbook.fastloop.sources import Semantics
 from herdbook.record.trust import evidence
 from herdbook.record.tunables import NO_RANKER, Tuning
 
+NONE: Final[Mapping[int, float]] = MappingProxyType({})
 NO_EMBEDDER: Final = "no embedder is installed: pip install 'herdbook[embed]'"
 OFF: Final = "embedding is off: set embed=auto"
 DIGITS: Final = 6
@@ -43,12 +45,11 @@ class Ordered:
     passed_over: int = 0  # that are not about the question, of those that nobody named
 
     def numbers(self, row: Row) -> tuple[float, ...]:
-        weight = self.tuning.keyword_weight
-        return numbers_of(row, asked=self.asked, now=self.now, scale=self.scale, legs=self.legs, keyword_weight=weight)
+        return numbers_of(row, asked=self.asked, now=self.now, scale=self.scale, legs=self.legs, tuning=self.tuning)
 
     def said(self) -> dict[str, Any]:
         """What the answer says of it."""
-        legs = [name for name in ("semantic", "keyword", "learned") if getattr(self.legs, name)]
+        legs = [name for name in ("semantic", "keyword", "precedent", "learned") if getattr(self.legs, name)]
         return {"rule": self.policy.partition("/")[0], "legs": legs, "left_out": self.legs.left_out}
 
 
@@ -57,20 +58,22 @@ class Measures:
     """The legs of one question by place, nothing but zero where there is no candidate."""
 
     keyword: Any
+    precedent: Any
     semantic: Any  # None: left out
     missing: str  # of the semantic leg, and why
 
-    def relevances(self, numpy: Any, keyword_weight: float) -> Any:
+    def relevances(self, numpy: Any, tuning: Tuning) -> Any:
         """As `Legs.relevance`; None where nothing touches the question."""
-        found = keyword_weight * self.keyword
+        found = tuning.keyword_weight * self.keyword
         if self.semantic is not None:
             found = numpy.where(self.semantic >= COSINE_MIN, self.semantic, 0.0) + found
+        found = found + tuning.precedent_weight * self.precedent
         return found if found.any() else None
 
     def legs(self, columns: Columns, places: Sequence[int]) -> Legs:
         """The legs of these places; of a leg that touches only others, its best, so that it counts as one that is there."""
         legs = Legs(left_out={"semantic": self.missing} if self.missing else {})
-        for leg, scores in ((legs.keyword, self.keyword), (legs.semantic, self.semantic)):
+        for leg, scores in ((legs.keyword, self.keyword), (legs.semantic, self.semantic), (legs.precedent, self.precedent)):
             if scores is not None:
                 found = [*places, int(scores.argmax())]
                 each = zip(found, scores[found].tolist(), strict=True)
@@ -98,14 +101,17 @@ class Orderer:
         scale: Scale,
         tuning: Tuning,
         standing_stays: bool,
+        precedents: Mapping[int, float] = NONE,
     ) -> Ordered:
         """The candidates of one question, or all of them where nothing is asked, or nothing touches what is asked."""
         legs = self.measured(tenant, rows, question) if question and rows else Legs()
+        if precedents:
+            legs.precedent = {row[VERSION_ID]: precedents[row[VERSION_ID]] for row in rows if row[VERSION_ID] in precedents}
         found, matched = list(rows), True
         if tuning.fusion == "rrf":
             found = fused(rows, legs, tuning)
-        elif legs.keyword or legs.semantic:
-            relevances = [legs.relevance(row[VERSION_ID], tuning.keyword_weight) for row in rows]
+        elif legs.keyword or legs.semantic or legs.precedent:
+            relevances = [legs.relevance(row[VERSION_ID], tuning) for row in rows]
             matched = any(relevances)
             if matched:
                 found = weigh(rows, relevances, standing_stays=standing_stays)
@@ -127,17 +133,26 @@ class Orderer:
         tuning: Tuning,
         wanted: int | None,
         standing_stays: bool,
+        precedents: Mapping[int, float] = NONE,
     ) -> Ordered:
         """As `order` of all candidates, but only the rows that may be among the first so many of a block; None wants all."""
         columns = scene.kept.columns
         if wanted is None or columns is None or tuning.fusion == "rrf" or tuning.ranker != NO_RANKER:
             rows = scene.rows()
             return self.order(
-                tenant, rows, question, asked=asked, now=now, scale=scale, tuning=tuning, standing_stays=standing_stays
+                tenant,
+                rows,
+                question,
+                asked=asked,
+                now=now,
+                scale=scale,
+                tuning=tuning,
+                standing_stays=standing_stays,
+                precedents=precedents,
             )
         candidates = columns.candidates(scene.guests, without=scene.hidden)
-        legs, measures = Legs(), self.measures(tenant, scene, question, columns, candidates)
-        relevances = None if measures is None else measures.relevances(columns.numpy, tuning.keyword_weight)
+        legs, measures = Legs(), self.measures(tenant, scene, question, columns, candidates, precedents)
+        relevances = None if measures is None else measures.relevances(columns.numpy, tuning)
         places, stay = columns.first(relevances, candidates, wanted, standing_stays=standing_stays)
         rows = [scene.row(columns.ids[place]) for place in places]
         if measures is not None:
@@ -148,7 +163,9 @@ class Orderer:
         ordered = Ordered(rows, legs, matched, f"{tuning.fusion}/{FORM}", asked, now, scale, tuning)
         return replace(ordered, behind=stay - len(rows), passed_over=known - stay)
 
-    def measures(self, tenant: int, scene: Scene, question: str, columns: Columns, candidates: Any) -> Measures | None:
+    def measures(
+        self, tenant: int, scene: Scene, question: str, columns: Columns, candidates: Any, precedents: Mapping[int, float]
+    ) -> Measures | None:
         """The question's legs over every candidate, by place; None where nothing is asked, or of nothing."""
         if not question or not candidates.any():
             return None
@@ -157,9 +174,14 @@ class Orderer:
             rows = scene.rows()
             keyword = columns.numpy.zeros(len(candidates))
             keyword[[columns.places[row[VERSION_ID]] for row in rows]] = found_inside(question, [row[VERSION] for row in rows])
+        precedent = columns.numpy.zeros(len(candidates))
+        for version_id, lift in precedents.items():
+            place = columns.places.get(version_id)
+            if place is not None and candidates[place]:
+                precedent[place] = lift
         if isinstance(self.semantics, str):
-            return Measures(keyword, None, self.semantics)
-        return Measures(keyword, *self.semantics.of_columns(tenant, question, columns, candidates))
+            return Measures(keyword, precedent, None, self.semantics)
+        return Measures(keyword, precedent, *self.semantics.of_columns(tenant, question, columns, candidates))
 
     def measured(self, tenant: int, rows: Sequence[Row], question: str) -> Legs:
         versions = [row[VERSION] for row in rows]
@@ -195,12 +217,14 @@ def explained(ordered: Ordered, shown: Sequence[int]) -> dict[int, dict[str, Any
     values: dict[str, Callable[[Row], float]] = {
         "semantic": lambda row: ordered.legs.semantic.get(row[VERSION_ID], 0.0),
         "keyword": lambda row: ordered.legs.keyword.get(row[VERSION_ID], 0.0),
+        "precedent": lambda row: ordered.legs.precedent.get(row[VERSION_ID], 0.0),
         "temporal": partial(freshness_of, scale=ordered.scale, now=ordered.now),
         "confidence": lambda row: -row[FADING],
         "evidence": partial(evidence_of, scale=ordered.scale),
         "learned": lambda row: ordered.legs.learned.get(row[VERSION_ID], 0.0),
     }
     by_evidence = sorted(ordered.rows, key=lambda row: (-values["evidence"](row), row[ORDER]))
+    lists["precedent"] = sorted(ordered.legs.precedent, key=lambda at: -ordered.legs.precedent[at])
     lists["evidence"] = list(map(itemgetter(VERSION_ID), by_evidence))
     ranks = {name: {version_id: rank for rank, version_id in enumerate(listed, start=1)} for name, listed in lists.items()}
     wanted = set(shown)

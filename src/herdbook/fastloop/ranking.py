@@ -40,15 +40,17 @@ class Legs:
 
     keyword: dict[int, float] = field(default_factory=dict)
     semantic: dict[int, float] = field(default_factory=dict)
+    precedent: dict[int, float] = field(default_factory=dict)  # no leg of rrf, which is the seeds' own
     learned: dict[int, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # leg: why
 
-    def relevance(self, version_id: int, keyword_weight: float) -> float:
-        """Cosine and coverage together; one where nothing was asked."""
-        if not self.keyword and not self.semantic:
+    def relevance(self, version_id: int, tuning: Tuning) -> float:
+        """Cosine, coverage and precedents together; one where nothing was asked."""
+        if not self.keyword and not self.semantic and not self.precedent:
             return 1.0
         cosine = self.semantic.get(version_id, 0.0)
-        return (cosine if cosine >= COSINE_MIN else 0.0) + keyword_weight * self.keyword.get(version_id, 0.0)
+        said = (cosine if cosine >= COSINE_MIN else 0.0) + tuning.keyword_weight * self.keyword.get(version_id, 0.0)
+        return said + tuning.precedent_weight * self.precedent.get(version_id, 0.0)
 
 
 def weigh(rows: Sequence[Row], relevances: Sequence[float], *, standing_stays: bool) -> list[Row]:

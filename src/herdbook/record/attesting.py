@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from herdbook.record import credit, traces, trust
+from herdbook.record import credit, precedents, traces, trust
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Row, Transaction
 from herdbook.record.tunables import credit_weights, in_force, line_of
@@ -65,9 +65,10 @@ def record_attestation(
     )
     traces.link(record, tx, tenant, outcome.session, "attestation", seal, at=at)
     if not earlier:
-        credit_in_full(tx, tenant, outcome)
+        credit_in_full(record, tx, tenant, outcome)
     if result != "success" or outcome.effective_type != "success" or any(row[4] == "success" for row in earlier):
         return []
+    note_written(record, tx, tenant, outcome, at=at)
     return give_standing(tx, tenant, outcome, sign=1)
 
 
@@ -87,7 +88,24 @@ def opened_by_then(tx: Transaction, tenant: int, outcome: Outcome) -> frozenset[
     return opened(row for row in reads if row[7] <= until)
 
 
-def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
+def task_of(record: Record, tx: Transaction, tenant: int, outcome: Outcome) -> str | None:
+    """What the run was asked."""
+    session = record.session(tenant, outcome.session, tx)
+    return (session and session.task) or outcome.task_input
+
+
+def note_written(record: Record, tx: Transaction, tenant: int, outcome: Outcome, *, at: int) -> None:
+    """What a run that ended well wrote down is about its task, until runs with such a task do without it."""
+    task = task_of(record, tx, tenant, outcome)
+    written = [row[0] for row in written_by_then(tx, tenant, outcome)]
+    used = {row[10] for row in tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id}) if row[7]}
+    rows = tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps([*written, *used])}) if written else []
+    counted = {row[3] for row in rows if row[0] in used}  # paths that know of this run
+    precedents.count(tx, tenant, task, {row[3] for row in rows} - counted, at=at)
+    precedents.wrote(tx, tenant, task, written)
+
+
+def credit_in_full(record: Record, tx: Transaction, tenant: int, outcome: Outcome) -> None:
     """Attested outcomes always count: give each cause the credit that counting once a day had withheld."""
     observed = frozenset(json.loads(outcome.observed)) if outcome.observed else frozenset()
     rows = tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id})
@@ -96,6 +114,7 @@ def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
     counted = {named[row[10]][3] for row in rows if row[7] and row[6] != "attempt"}  # paths whose base rate knows this outcome
     failed = {(row[8], row[9]) for row in rows if row[6] == "used" and not row[11]}  # one run that fails is one failure
     looked_at = opened_by_then(tx, tenant, outcome) if any(row[6] == "served" for row in rows) else frozenset()
+    paths, uses = list[int](), list[precedents.Use]()
     for row in rows:
         how, given, entry, claim, version, result, nth = row[6:]
         if how not in credit.WEIGHTS or (how == "attempt" and (entry, claim) in failed):
@@ -110,13 +129,22 @@ def credit_in_full(tx: Transaction, tenant: int, outcome: Outcome) -> None:
         tx.run("credit_cause", {"tenant": tenant, "outcome": outcome.id, "version": version, "how": how, "credit": due})
         more_of = {"held": more * result, "failed": more * (1 - result), "n": nth}
         tx.run("credit_claim", {"tenant": tenant, "version": version, **more_of})
+        if how == "used" and named[version][5] != outcome.session:
+            uses.append(precedents.Use(version, more))
         if how != "attempt" and path not in counted:
             counted.add(path)
+            paths.append(path)
             tx.run("add_base_rate", {"tenant": tenant, "path": path, "outcomes": 1, "successes": result})
+    task = task_of(record, tx, tenant, outcome)
+    precedents.count(tx, tenant, task, paths, at=outcome.at)
+    precedents.used(tx, tenant, task, uses, held=outcome.effective_type == "success")
 
 
-def follow_revision(tx: Transaction, tenant: int, outcome: Outcome, *, now: bool) -> None:
+def follow_revision(record: Record, tx: Transaction, tenant: int, outcome: Outcome, *, now: bool) -> None:
     """Take standing back from a success that was none, or give it to a failure that was a success, where somebody attested it."""
+    rows = tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id})
+    uses = [precedents.Use(row[10], row[7]) for row in rows if row[6] == "used" and row[7]]
+    precedents.revised(tx, tenant, task_of(record, tx, tenant, outcome), uses, now=now)
     attested = tx.rows("attestations_of", {"tenant": tenant, "outcome": outcome.id})
     first = next((row for row in attested if row[4] == "success"), None)
     if first is not None:
@@ -129,11 +157,17 @@ def run_by_then(tx: Transaction, tenant: int, outcome: Outcome) -> dict[str, Any
     return next(link for link in links if link["seal"] == outcome.seal.hex())
 
 
+def written_by_then(tx: Transaction, tenant: int, outcome: Outcome) -> list[Row]:
+    """What a session had written when it told its outcome."""
+    written = tx.rows("writes_of", {"tenant": tenant, "session": outcome.session, "writes": 0})
+    return written[: run_by_then(tx, tenant, outcome)["writes"]]
+
+
 def give_standing(tx: Transaction, tenant: int, outcome: Outcome, *, sign: int) -> list[dict[str, Any]]:
     """Add (or take) one observation of what the session wrote, one corroboration of what it was served of others' and used."""
     who = {"tenant": tenant, "session": outcome.session}
     run = run_by_then(tx, tenant, outcome)
-    wrote = tx.rows("writes_of", who | {"writes": 0})[: run["writes"]]
+    wrote = written_by_then(tx, tenant, outcome)
     used = [row[10] for row in tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id}) if row[6] == "used"]
     served = {(entry, claim) for entry, claim, _, folded in tx.rows("served_claims", who) if folded <= run["reads"]}
     others = [

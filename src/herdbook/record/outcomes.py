@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from herdbook.base import clock, limits, strict_json, text
 from herdbook.base.errors import Broken, Forbidden, InvalidRequest, NotFound, RequestConflict, TooLarge, UnknownOutcomeType
-from herdbook.record import answers, attesting, credit, seals, traces, trust
+from herdbook.record import answers, attesting, credit, precedents, seals, traces, trust
 from herdbook.record.record import Record
 from herdbook.record.scoped import moved_within
 from herdbook.record.sessions import require_session, resolve_used, visible
@@ -83,6 +83,7 @@ def commit(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
     causes = find_causes(record, tx, stamp, session, said, reads, success=body["type"] == "success", at=at)
     outcome = insert_outcome(record, tx, stamp, session, ref, body, at=at)
     moved = move_trust(tx, stamp.tenant, outcome, causes)
+    note_precedents(tx, stamp.tenant, session, outcome, causes)
     counts = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at, reads=reads)
     lacking = traces.missing(task_input=body["task_input"], actions=counts["actions"])
     answer = {
@@ -265,6 +266,15 @@ def move_trust(tx: Transaction, tenant: int, outcome: Outcome, causes: list[Caus
     return [dict(zip(MOVE, (*move[:3], *move[4:]), strict=True)) for move in sorted(told)]
 
 
+def note_precedents(tx: Transaction, tenant: int, session: Session, outcome: Outcome, causes: list[Cause]) -> None:
+    """What runs with such a task come to use; nothing of it is what the run wrote itself."""
+    counted = [cause for cause in causes if cause.credit and cause.how != "attempt"]
+    task, held = session.task or outcome.task_input, outcome.type == "success"
+    precedents.count(tx, tenant, task, [cause.path_id for cause in counted], at=outcome.at)
+    uses = [precedents.Use(c.version, c.credit) for c in counted if c.how == "used" and c.session != session.id]
+    precedents.used(tx, tenant, task, uses, held=held)
+
+
 def moves(tx: Reader, tenant: int, outcome: int) -> list[dict[str, Any]]:
     """What an outcome moved, as it happened."""
     rows = tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome})
@@ -387,7 +397,7 @@ def append_revision(
     was, now = outcome.effective_type == "success", new_type == "success"
     caused = tx.rows("moves_of_outcome", {"tenant": stamp.tenant, "outcome": outcome.id})
     if was != now:
-        attesting.follow_revision(tx, stamp.tenant, outcome, now=now)
+        attesting.follow_revision(record, tx, stamp.tenant, outcome, now=now)
         for path in dict.fromkeys(row[0] for row in caused if row[7] and row[6] != "attempt"):
             number = record.path_id(stamp.tenant, path, tx)
             tx.run("add_base_rate", {"tenant": stamp.tenant, "path": number, "outcomes": 0, "successes": int(now) - int(was)})

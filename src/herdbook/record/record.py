@@ -260,6 +260,16 @@ class Record:
         found = {row[0]: trust.base_rate(row[1], row[2]) for row in rows}
         return {path: found.get(path, trust.base_rate(0, 0)) for path in paths}
 
+    def asked(self, tenant: int, paths: Sequence[str]) -> list[Row]:
+        """What runs at these paths were asked, part by part."""
+        numbers = [number for path in paths if (number := self.path_id(tenant, path)) is not None]
+        return self.store.kept_rows("asked_of", {"tenant": tenant, "paths": json.dumps(numbers)}) if numbers else []
+
+    def precedents(self, tenant: int, paths: Iterable[int], parts: Sequence[str]) -> list[Row]:
+        """What runs that were asked these parts came to use; paths by number."""
+        wanted = {"paths": json.dumps(sorted(set(paths))), "parts": json.dumps(parts)}
+        return self.store.kept_rows("precedents_of", {"tenant": tenant, **wanted})
+
     def tuning(self, tenant: int, path: str) -> Tuning:
         """What is tuned at a path."""
         rows = self.store.kept_rows("tuning_of", {"tenant": tenant, "paths": json.dumps(line_of(path))})

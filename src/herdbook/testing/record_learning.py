@@ -50,6 +50,68 @@ class LearningContract(Contract):
         assert [len(features.NAMES)] == [*{len(read["features"]) for read in run["reads"]}]
         assert {serving["serving"]} == {read["serving"] for read in run["reads"]}
 
+    def asked_run(self, service: Service, ann: Desk, nth: int, task: str, used: list[str], *, exit_code: int = 0) -> None:
+        """A box is asked something, uses these, and its host tells how it ended."""
+        desk = box(service, f"box-{nth}")
+        desk.do("start_session", session=f"s{nth}", agent="agent", task=task)
+        desk.brief(session=f"s{nth}", task=task)
+        desk.outcome(f"s{nth}", "success" if exit_code == 0 else "failure", ref=f"o{nth}", used=[desk.named(key) for key in used])
+        ann.do("attest", ref=f"o{nth}", exit_code=exit_code)
+
+    def lift(self, desk: Desk, key: str, task: str) -> float:
+        """How much more often than usual runs with such a task used an entry; nothing where it is not about the task at all."""
+        entries = desk.brief(task=task, explain=True, tokens=4000)["entries"]
+        return sum(entry["explain"]["legs"]["precedent"]["score"] for entry in entries if entry["key"] == key)
+
+    def test_what_runs_with_such_a_task_used_comes_first_when_it_is_asked_again(self, ann: Desk, service: Service) -> None:
+        """A note that shares no word with the task it solves would be found by nobody."""
+        for key in ("alpha", "beta", "gamma"):
+            ann.write(key, 1)
+        for nth in range(6):
+            task, used = ("totals are off by 3 cents", "alpha") if nth % 2 else ("staging refuses 9 sessions", "beta")
+            self.asked_run(service, ann, nth, task, [used, "gamma"])
+        again = ann.brief(task="Totals are off by 7 cents", explain=True)["entries"]
+        assert "alpha" == max(again, key=lambda entry: entry["explain"]["score"])["key"]
+        assert self.lift(ann, "alpha", "totals are off by 1 cents") > 0.4
+        assert 0.0 == self.lift(ann, "beta", "totals are off by 1 cents")
+        assert self.lift(ann, "gamma", "totals are off by 1 cents") < 0.3  # used whatever the task: not for this one
+        assert 0.0 == self.lift(ann, "alpha", "the parser overflows")
+
+    def test_what_a_failed_run_used_is_no_precedent_and_a_revision_takes_it_back(self, ann: Desk, service: Service) -> None:
+        """What misled a run would be served again to the next one with the same task."""
+        ann.write("alpha", 1)
+        ann.write("totals", 1)
+        self.asked_run(service, ann, 0, "totals are off by one cent", ["alpha"], exit_code=1)
+        assert ["totals"] == [entry["key"] for entry in ann.brief(task="totals are off by one cent")["entries"]]
+        self.asked_run(service, ann, 1, "totals are off by one cent", ["alpha"])
+        assert self.lift(ann, "alpha", "totals are off by one cent") > 0.1
+        ann.do("revise_outcome", ref="o1", type="failure", request_id="r1")
+        assert ["totals"] == [entry["key"] for entry in ann.brief(task="totals are off by one cent")["entries"]]
+
+    def test_a_box_that_claims_use_all_day_is_one_precedent(self, ann: Desk, service: Service) -> None:
+        """Whoever wants a note read would only have to say often enough that it was used."""
+        ann.write("alpha", 1)
+        ann.write("totals", 1)
+        task = "totals are off by one cent"
+        desk = box(service, "griefer", identity="intruder")
+        for nth in range(30):
+            desk.do("start_session", session=f"g{nth}", agent="agent", task=task)
+            desk.outcome(f"g{nth}", ref=f"g{nth}", used=[desk.named("alpha")])
+        assert self.lift(ann, "alpha", task) < 0.35
+
+    def test_what_is_no_longer_asked_is_forgotten(
+        self, book: Book, ann: Desk, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A path that is asked something new every day would grow without bound."""
+        monkeypatch.setattr("herdbook.record.precedents.KEPT_MAX", 3)
+        ann.write("alpha", 1)
+        words = ("walrus", "ocelot", "magpie", "badger", "jackal")
+        for nth, word in enumerate(words):
+            book.clock.tick(seconds=60)
+            self.asked_run(service, ann, nth, f"{word} {word}s do not compile", ["alpha"])
+        kept = {row[2] for row in service.record.asked(ann.caller.tenant, [ENTITY])}
+        assert {"", *(f"{word} {word}s do not compile" for word in words[2:])} == kept
+
     def test_features_are_as_they_were(self, ann: Desk) -> None:
         """A ranker would learn from numbers that already hold the answer."""
         ann.write("pool", 50, confidence=0.6)
