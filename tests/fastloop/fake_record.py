@@ -105,7 +105,7 @@ class FakeRecord:
         self.stored[version_id], self.trust[version_id], self.current[path, key] = version, head, head
         return version
 
-    def asked(self, tenant: int, paths: Sequence[str]) -> list[AskedRow]:
+    def parts_asked(self, tenant: int, paths: Sequence[str]) -> list[AskedRow]:
         return self.parts
 
     def precedents(self, tenant: int, paths: Iterable[int], parts: Sequence[str]) -> list[PrecedentRow]:

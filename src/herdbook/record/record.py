@@ -260,7 +260,7 @@ class Record:
         found = {row[0]: trust.base_rate(row[1], row[2]) for row in rows}
         return {path: found.get(path, trust.base_rate(0, 0)) for path in paths}
 
-    def asked(self, tenant: int, paths: Sequence[str]) -> list[Row]:
+    def parts_asked(self, tenant: int, paths: Sequence[str]) -> list[Row]:
         """What runs at these paths were asked, part by part."""
         numbers = [number for path in paths if (number := self.path_id(tenant, path)) is not None]
         return self.store.kept_rows("asked_of", {"tenant": tenant, "paths": json.dumps(numbers)}) if numbers else []

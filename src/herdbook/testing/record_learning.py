@@ -61,7 +61,7 @@ class LearningContract(Contract):
     def lift(self, desk: Desk, key: str, task: str) -> float:
         """How much more often than usual runs with such a task used an entry; nothing where it is not about the task at all."""
         entries = desk.brief(task=task, explain=True, tokens=4000)["entries"]
-        return sum(entry["explain"]["legs"]["precedent"]["score"] for entry in entries if entry["key"] == key)
+        return float(sum(entry["explain"]["legs"]["precedent"]["score"] for entry in entries if entry["key"] == key))
 
     def test_what_runs_with_such_a_task_used_comes_first_when_it_is_asked_again(self, ann: Desk, service: Service) -> None:
         """A note that shares no word with the task it solves would be found by nobody."""
@@ -109,7 +109,7 @@ class LearningContract(Contract):
         for nth, word in enumerate(words):
             book.clock.tick(seconds=60)
             self.asked_run(service, ann, nth, f"{word} {word}s do not compile", ["alpha"])
-        kept = {row[2] for row in service.record.asked(ann.caller.tenant, [ENTITY])}
+        kept = {row[2] for row in service.record.parts_asked(ann.caller.tenant, [ENTITY])}
         assert {"", *(f"{word} {word}s do not compile" for word in words[2:])} == kept
 
     def test_features_are_as_they_were(self, ann: Desk) -> None:
