@@ -83,6 +83,28 @@ auc60/200 helpful notes thought more of than neutral ones, after so many runs an
 harmful   share of runs that acted on a note that does harm    recover  runs until right after a change    tokens  a briefing"""
 
 
+TARGETS: dict[str, tuple[str, float, str]] = {  # policy, bound, which way: what is held to be good enough
+    "x25": (OURS, 1.6, "at most"),
+    "x100": (OURS, 1.25, "at most"),
+    "recover": (OURS, 5.0, "at most"),
+    "harmful": (OURS, 0.01, "at most"),
+    "drift": (OURS, 0.05, "at most"),
+    "auc60": (f"{OURS}-holdback", 0.90, "at least"),
+    "auc200": (f"{OURS}-holdback", 0.95, "at least"),
+}
+
+
+def targets(rows: dict[str, dict[str, Figure | None]]) -> list[str]:
+    """What is asked of ours, one line a measure that this kind has: met by the mean over seeds, or missed."""
+    found = []
+    for name, (policy, bound, way) in TARGETS.items():
+        value = rows.get(policy, {}).get(name)
+        if value is not None:
+            met = value.mean <= bound if way == "at most" else value.mean >= bound
+            found.append(f"  {policy} {name} {value}, asked {way} {bound:.2f}: {'met' if met else 'MISSED'}")
+    return found
+
+
 def figures(fleets: Sequence[Fleet]) -> dict[str, dict[str, dict[str, Figure | None]]]:
     """kind, policy, measure."""
     best = {(each.kind, each.seed): each for each in fleets if each.policy == "oracle"}
@@ -109,7 +131,7 @@ def table(fleets: Sequence[Fleet], says: dict[str, str]) -> str:
         for policy, row in rows.items():
             cells = "".join(f"{row[name] or '–'!s:>13}" for name in used)
             lines.append(f"{policy:18}{cells}  {sparkline(curves[policy], top)}")
-        lines += verdicts(fleets, kind)
+        lines += verdicts(fleets, kind) + targets(rows)
     return "\n".join([*lines, "", MEANINGS])
 
 

@@ -89,6 +89,7 @@ class Scenario(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tokens: Annotated[int, Meta(ge=64, le=8000)] = 900
     attempts_max: Annotated[int, Meta(ge=1, le=50)] = 8
     minutes: float = 90  # between two runs of the fleet
+    rewording: Share = 0  # of the words of a task: left out, another few each run, so that no task comes twice in the same words
     noise: Share = 0.05  # of the runs fail for reasons of their own
     quirks: Quirks = Quirks()
     advice: Advice = Advice()

@@ -139,9 +139,15 @@ class World:
                 number += 1
                 needed = tuple(self.ordered(entity.quirks, "needed", number)[: scenario.quirks.needed])
                 about = [quirk.topic for quirk in needed] or [self.pick(entity.topics, "about", number)]
-                task = "fix this: " + "; ".join(self.topics[topic].task for topic in about)
+                task = "fix this: " + "; ".join(self.worded(topic, number) for topic in about)
                 after = bool(scenario.change.at) and nth >= scenario.change.at
                 yield Run(number, nth, entity, task, needed, after)
+
+    def worded(self, topic: str, number: int) -> str:
+        """What goes wrong, as this run's task says it; a few of its words always stay."""
+        words, leaves_out = self.topics[topic].task.split(), self.scenario.rewording
+        kept = [word for at, word in enumerate(words) if self.draw("wording", number, topic, at) >= leaves_out]
+        return " ".join(kept if len(kept) > 2 or not leaves_out else words[:3])
 
     def right(self, run: Run, quirk: Quirk) -> str:
         return quirk.right[run.after]
