@@ -14,6 +14,7 @@ from herdbook.fastloop.briefing import Briefed, Briefer, in_block
 from herdbook.fastloop.kept import Kept, KeptPaths
 from herdbook.fastloop.ordering import Orderer
 from herdbook.fastloop.search import Searched, Searcher
+from herdbook.record.precedents import EVERY, name_of
 from herdbook.record.tunables import DEFAULT
 from tests.fastloop.fake_record import NOW, TENANT, Asked, FakeRecord
 
@@ -92,6 +93,13 @@ def test_columns_and_rows_give_one_answer(monkeypatch: pytest.MonkeyPatch) -> No
     chosen, record = random.Random(5), FakeRecord()
     for _ in range(200):
         change(record, chosen)
+    parts = [name_of("tls proxy of the cache"), EVERY]
+    record.parts = [(1, part, "", 9.0) for part in parts]
+    record.used = [
+        (1, part, version, float(version % 9) * (part != EVERY), 0.0, 0)
+        for part in parts
+        for version in range(1, len(record.stored), 3)
+    ]
     answered = []
     for columns in (True, False):
         monkeypatch.setattr(kept_module, "numpy_there", lambda columns=columns: columns)

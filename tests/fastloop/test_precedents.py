@@ -18,12 +18,12 @@ def asked(*parts: tuple[str, float]) -> list[AskedRow]:
     return [*rows, (PATH, EVERY, "", sum(runs for _, runs in parts))]
 
 
-def use(entry: int, said: str, used: float, *, since: float = 0.0, wrote: int = 0) -> PrecedentRow:
-    return PATH, name_of(said) if said else EVERY, entry, b"", used, since, wrote
+def use(version: int, said: str, used: float, *, since: float = 0.0, wrote: int = 0) -> PrecedentRow:
+    return PATH, name_of(said) if said else EVERY, version, used, since, wrote
 
 
-def lift(entry: int, parts: Sequence[AskedRow], task: str, *rows: PrecedentRow) -> float:
-    return lifts(parts, task, lambda names: [row for row in rows if row[1] in names]).get((entry, b""), 0.0)
+def lift(version: int, parts: Sequence[AskedRow], task: str, *rows: PrecedentRow) -> float:
+    return lifts(parts, task, lambda names: [row for row in rows if row[1] in names]).get(version, 0.0)
 
 
 def test_use_in_such_runs_counts_above_use_in_all() -> None:
