@@ -262,13 +262,13 @@ class Record:
 
     def parts_asked(self, tenant: int, paths: Sequence[str]) -> list[Row]:
         """What runs at these paths were asked, part by part."""
-        numbers = [number for path in paths if (number := self.path_id(tenant, path)) is not None]
-        return self.store.kept_rows("asked_of", {"tenant": tenant, "paths": json.dumps(numbers)}) if numbers else []
+        numbers = json.dumps([number for path in paths if (number := self.path_id(tenant, path)) is not None])
+        return self.store.kept_rows("asked_of", {"tenant": tenant, "paths": numbers})
 
     def precedents(self, tenant: int, paths: Iterable[int], parts: Sequence[str]) -> list[Row]:
         """What runs that were asked these parts came to use; paths by number."""
-        wanted = {"paths": json.dumps(sorted(set(paths))), "parts": json.dumps(parts)}
-        return self.store.kept_rows("precedents_of", {"tenant": tenant, **wanted})
+        asked = {"paths": json.dumps(sorted(paths)), "parts": json.dumps(parts)}
+        return self.store.kept_rows("precedents_of", {"tenant": tenant, **asked})
 
     def tuning(self, tenant: int, path: str) -> Tuning:
         """What is tuned at a path."""
@@ -283,8 +283,7 @@ class Record:
 
     def near(self, tenant: int, path: str, limit: int) -> list[str]:
         """The nearest known paths: siblings in the index first, by likeness."""
-        first = path.split("/", maxsplit=1)[0]
-        rows = self.store.rows("paths_from", {"tenant": tenant, "path": first, "limit": 200})
+        rows = self.store.rows("paths_from", {"tenant": tenant, "path": path.split("/", maxsplit=1)[0], "limit": 200})
         rows += self.store.rows("paths_before", {"tenant": tenant, "path": path, "limit": 50})
         return nearest(path, sorted({row[0] for row in rows} - {path}), limit=limit)
 
