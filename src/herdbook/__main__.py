@@ -358,6 +358,7 @@ def watch(invocation: Invocation) -> int:
 
     if invocation.args.act not in ("work", "execute"):
         return command.run(invocation)
+    watching.refuse_server(invocation)
     from herdbook.wiring import BoxWiring
 
     wiring = BoxWiring(invocation.settings)

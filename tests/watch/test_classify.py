@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.watch.classify import classify_from_logs, events
+from herdbook.watch.classify import LINE_CHARS_MAX, classify_from_logs, events
 from herdbook.watch.findings import KnownClass, Line, RevisionState
 from herdbook.watch.rules import EXPLAINS, RULES
 
@@ -134,3 +134,11 @@ def test_every_rule_says_why_and_can_fire() -> None:
     """A rule that nobody can argue with, or that never matches, would stay for ever."""
     assert [] == [each.name for each in RULES if len(each.why) < 20]
     assert len(RULES) == len({each.name for each in RULES})
+
+
+@pytest.mark.parametrize("text", ["waits for xlock on ", "GET / 500 ", "Traceback (most recent call last): ", "a."])
+def test_a_line_of_megabytes_is_read_by_its_ends(text: str) -> None:
+    """One line would keep the watch busy beyond its budget: patterns are tried on every character of it."""
+    [event] = events([Line(text * 300_000 + "\n  Reason: OOMKilled")])
+    assert LINE_CHARS_MAX * 2 > len(event.text)
+    assert "oom" == classify_from_logs([Line(f"{text * 300_000}Reason: OOMKilled")]).label

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.base.errors import Conflict, InvalidRequest
-from herdbook.watch import principal
+from herdbook.watch import config, principal
 from herdbook.watch.findings import Instance, KnownClass, Signals, Verdict
 from herdbook.watch.gates import should_draft_pr
 from herdbook.watch.rules import RULES
@@ -108,9 +108,20 @@ def test_init_writes_gates_that_pass_their_own_tests_and_then_run(tmp_path: Path
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ours)], capture_output=True, text=True
     )
     assert 0 == tested.returncode, tested.stdout
-    (ours / "gates.py").write_text("def should_draft_pr(*asked):\n    return 'mine'\n")
-    assert "mine" == str(principal.load_gate(ours / "gates.py")("product_regression", CLEAR, SORT, [HELD]))
+    mine = "from herdbook.watch.findings import Verdict\ndef should_draft_pr(*asked):\n    return Verdict(False, 'mine')\n"
+    (ours / "gates.py").write_text(mine)
+    assert "mine" == principal.load_gate(ours / "gates.py")("product_regression", CLEAR, SORT, [HELD]).reason
     assert should_draft_pr is principal.load_gate(None)
+
+
+def test_the_gates_that_init_wrote_are_the_ones_that_its_settings_name(tmp_path: Path) -> None:
+    """What a person changes in their gates.py would change nothing."""
+    principal.init(tmp_path)
+    (tmp_path / "gates.py").write_text(
+        "from herdbook.watch.gates import no\ndef should_draft_pr(*asked):\n    return no('mine', None)\n"
+    )
+    gate = principal.load_gate(config.load(tmp_path / "watch.toml").gates)
+    assert "mine" == gate("product_regression", CLEAR, SORT, [HELD]).reason
 
 
 def test_gates_are_never_overwritten_nor_passed_over(tmp_path: Path) -> None:
@@ -122,4 +133,30 @@ def test_gates_are_never_overwritten_nor_passed_over(tmp_path: Path) -> None:
         principal.load_gate(tmp_path / "none.py")
     (tmp_path / "gates.py").write_text("x = 1\n")
     with pytest.raises(InvalidRequest):
+        principal.load_gate(tmp_path / "gates.py")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise KeyError('x')",
+        "raise SystemExit(3)",
+        "return True",
+        "return None",
+        "return Verdict('no', 'a text is true')",
+    ],
+)
+def test_gates_that_fail_or_give_no_verdict_allow_nothing_and_end_no_worker(tmp_path: Path, body: str) -> None:
+    """A slip in a person's file would stop the watching of everything, or let a draft through."""
+    file = tmp_path / "gates.py"
+    file.write_text(f"from herdbook.watch.findings import Verdict\ndef should_draft_pr(*asked):\n    {body}\n")
+    verdict = principal.load_gate(file)("product_regression", CLEAR, SORT, [HELD])
+    assert (False, True) == (verdict.allowed, "a human should mend it" in verdict.reason)
+
+
+@pytest.mark.parametrize("text", ["def (", "1 / 0", "import sys; sys.exit(3)", "\0"])
+def test_gates_that_cannot_be_run_are_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
+    """The worker would end with a stack trace, or with no word at all."""
+    (tmp_path / "gates.py").write_text(text)
+    with pytest.raises(InvalidRequest, match="cannot be run, mend it"):
         principal.load_gate(tmp_path / "gates.py")

@@ -142,6 +142,16 @@ def test_a_watch_is_not_found_by_another_name(name: str) -> None:
         human.watch_of([job], name)
 
 
+def test_a_worker_refuses_a_servers_address(tmp_path: Path) -> None:
+    """It would work off the jobs of a record on this machine, and leave those of the one that was named."""
+    words = [sys.executable, "-m", "herdbook", "watch", "work", "--once"]
+    env = {**os.environ, "HERDBOOK_HOME": str(tmp_path), "HERDBOOK_URL": "http://127.0.0.1:9"}
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=env)
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "needs the record itself, not a server" in done.stderr
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_a_worker_says_that_it_is_there(tmp_path: Path) -> None:
     """A person who starts it would see an empty screen, whether it works or hangs."""
     words = [sys.executable, "-m", "herdbook", "watch"]

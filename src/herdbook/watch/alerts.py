@@ -198,7 +198,11 @@ def maybe_table(value: Any) -> dict[str, Any]:
 
 def slug(text: Any) -> str:
     """A name that is one part of a key, whatever it was called."""
-    return re.sub(r"[^a-z0-9._]+", "-", str(text or "").lower()).strip("-.")[:COMPONENT_CHARS_MAX]
+    said = str(text or "")
+    name = re.sub(r"[^a-z0-9._]+", "-", said.lower()).strip("-.")[:COMPONENT_CHARS_MAX]
+    if name or not any(each.isalnum() for each in said):
+        return name
+    return f"component-{hashlib.sha256(said.encode(errors='surrogatepass')).hexdigest()[:12]}"  # named in another script
 
 
 def plain_text(text: Any) -> str:

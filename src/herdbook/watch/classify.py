@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SLOW_PULL_SECONDS = 20.0
 SILENCE_SECONDS = 60.0  # errors that ended so long before the watch did have stopped
 EVENT_CHARS_MAX = 16_000
+LINE_CHARS_MAX = 4_000
 EVIDENCE_LINES_MAX = 20
 EVIDENCE_CHARS_MAX = 600
 CONTINUES = re.compile(
@@ -84,7 +85,7 @@ def events(lines: Iterable[Line]) -> list[Line]:
     found: list[Line] = []
     tracing = False  # inside a stack trace, whose last line is the first that is not indented
     for line in lines:
-        for text in line.text.split("\n"):
+        for text in map(bounded, line.text.split("\n")):
             begins = text.lstrip().startswith("Traceback (most recent call last)")
             joins = bool(found) and (tracing or begins or CONTINUES.match(text) is not None)
             if joins and len(found[-1].text) < EVENT_CHARS_MAX:
@@ -93,6 +94,11 @@ def events(lines: Iterable[Line]) -> list[Line]:
                 found.append(Line(text, line.at, line.revision))
             tracing = begins or (tracing and (text[:1].isspace() or not text))
     return [event for event in found if event.text.strip()]
+
+
+def bounded(text: str) -> str:
+    """A line of megabytes by its two ends, which say what it is: patterns are tried on every one of its characters."""
+    return text if len(text) <= LINE_CHARS_MAX else f"{text[: LINE_CHARS_MAX // 2]} ... {text[-LINE_CHARS_MAX // 2 :]}"
 
 
 def rule_of(text: str) -> Rule | None:

@@ -16,6 +16,11 @@ FILE_BYTES_MAX: Final = 256 * 1024
 SOURCES: Final = ("file", "journald", "docker", "kubernetes", "loki", "cloud_run")
 HOOKS: Final = ("deploy", "statuspage", "google", "alertmanager", "grafana", "pagerduty", "generic")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+KINDS: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
+    "str": (str, "text"),
+    "int": (int, "a whole number"),
+    "float": ((int, float), "a number"),
+}
 REPOSITORY: Final = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 
 
@@ -92,24 +97,34 @@ def parsed(found: dict[str, Any], directory: Path) -> Config:
     refuse_unknown("watch.toml", found, {"org", "gates", "agent", "deploy", "hooks", "services", "connections", "cloud_tasks"})
     if not isinstance(found.get("org"), str) or not NAME.fullmatch(found["org"]):
         raise InvalidRequest("watch.toml needs `org`, a name: <org>/deploy is briefed before a log is opened")
-    agent = found.get("agent", [])
-    gates = found.get("gates")
+    agent, gates = found.get("agent", []), found.get("gates")
+    if not isinstance(agent, str) and not (isinstance(agent, list) and all(isinstance(each, str) for each in agent)):
+        raise InvalidRequest("`agent` must be a command: text, or a list of texts")
+    if gates is not None and not isinstance(gates, str):
+        raise InvalidRequest("`gates` must be text: the path of gates.py, beside this file")
     return Config(
         org=found["org"],
         directory=directory,
         gates=None if gates is None else directory / gates,
         agent=tuple(agent.split() if isinstance(agent, str) else agent),
-        deploy=parsed_deploy(found.get("deploy", {})),
-        hooks=texts("hooks", found.get("hooks", {}), HOOKS),
-        services={name: parsed_service(name, options) for name, options in found.get("services", {}).items()},
-        cloud_tasks=parsed_tasks(found["cloud_tasks"]) if "cloud_tasks" in found else None,
-        connections=texts("connections", found.get("connections", {}), ("github", "drafts", "slack", "model")),
+        deploy=parsed_deploy(a_table(found, "deploy")),
+        hooks=texts("hooks", a_table(found, "hooks"), HOOKS),
+        services={name: parsed_service(name, options) for name, options in a_table(found, "services").items()},
+        cloud_tasks=parsed_tasks(a_table(found, "cloud_tasks")) if "cloud_tasks" in found else None,
+        connections=texts("connections", a_table(found, "connections"), ("github", "drafts", "slack", "model")),
     )
 
 
 def parsed_deploy(found: dict[str, Any]) -> Deploy:
     refuse_unknown("[deploy]", found, {each.name for each in fields(Deploy)})
+    for each in fields(Deploy):
+        value = found.get(each.name, each.default)
+        kinds, called = KINDS[str(each.type)]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise InvalidRequest(f"[deploy] {each.name} must be {called}, as {each.default!r} is")
     deploy = Deploy(**found)
+    if not deploy.poll_seconds > 0:
+        raise InvalidRequest("[deploy] poll_seconds must be above 0")
     for name in ("repository", "source"):
         value = getattr(deploy, name)
         if value and not REPOSITORY.fullmatch(value):
@@ -150,6 +165,13 @@ def texts(where: str, found: dict[str, Any], known: tuple[str, ...]) -> Mapping[
     if wrong:
         raise InvalidRequest(f"[{where}] {wrong[0]} must be text")
     return dict(found)
+
+
+def a_table(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    table = found.get(name, {})
+    if not isinstance(table, dict):
+        raise InvalidRequest(f"[{name}] must be a table")
+    return table
 
 
 def refuse_unknown(where: str, found: Mapping[str, Any], known: set[str]) -> None:

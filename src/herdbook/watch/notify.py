@@ -28,4 +28,4 @@ def message(key: str, entity: str, finding: dict[str, Any], verdicts: list[dict[
 def plain(text: str) -> str:
     """A log line within a message: one line, with nothing that mentions people or makes links."""
     first = text.strip().split("\n")[-1][:300]
-    return first.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "(at)")
+    return first.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "(at)").replace("://", "[:]//")

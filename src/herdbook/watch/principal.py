@@ -9,12 +9,12 @@ import importlib.util
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from herdbook.base import files
 from herdbook.base.errors import Conflict, InvalidRequest
 from herdbook.watch import gates
-from herdbook.watch.findings import Verdict
+from herdbook.watch.findings import KnownClass, Verdict
 
 Gate = Callable[..., Verdict]
 FILES = {
@@ -46,8 +46,26 @@ def load_gate(path: Path | None) -> Gate:
             f"there are no gates at {path}: write them with `herdbook watch init`, or correct `gates` in watch.toml"
         )
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as problem:  # because it is a person's file, which may hold anything
+        raise InvalidRequest(f"{path} cannot be run, mend it: {type(problem).__name__}: {problem}") from problem
     found = getattr(module, "should_draft_pr", None)
     if not callable(found):
         raise InvalidRequest(f"{path} has no should_draft_pr: compare it with `herdbook watch init`")
-    return cast(Gate, found)
+    return guarded(found, path)
+
+
+def guarded(gate: Callable[..., Any], path: Path) -> Gate:
+    """A gate that fails, or says something else than a verdict, allows nothing and says so: it ends no worker."""
+
+    def asked(label: str, signals: Any, matched_class: KnownClass | None, history: Any) -> Verdict:
+        try:
+            said = gate(label, signals, matched_class, history)
+        except (Exception, SystemExit) as problem:  # because what the file does is not ours to foresee
+            return gates.no(f"{path.name} failed ({type(problem).__name__}: {problem}): a human should mend it", matched_class)
+        if not isinstance(said, Verdict) or not isinstance(said.allowed, bool):
+            return gates.no(f"{path.name} gave no verdict but {said!r:.80}: a human should mend it", matched_class)
+        return said
+
+    return asked

@@ -60,12 +60,12 @@ def text(finding: dict[str, Any], verdict: dict[str, Any], key: str, *, how: str
         *(f"- `{each}`" for each in reads),
     ]
     if finding["diagnosis"]:
-        parts += ["### The agent's words", finding["diagnosis"]]
+        parts += ["### The agent's words", fenced(finding["diagnosis"])]
     return "\n\n".join(parts)[:BODY_CHARS_MAX]
 
 
 def fenced(text: str) -> str:
-    """A log line that cannot end its own fence."""
+    """Words of a log, or of an agent that read it: they end no fence, mention nobody, close nothing and link nowhere."""
     return "~~~~\n" + text.replace("~~~~", "~ ~ ~ ~") + "\n~~~~"
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from herdbook.base.errors import HerdbookError, Unavailable
 from herdbook.client import Client
 from herdbook.client import HerdbookError as Refused
-from herdbook.watch import evidence, history, notify, pull_request
+from herdbook.watch import evidence, history, notify, pull_request, told
 from herdbook.watch.boxes import ACTOR, ERRAND, ERRAND_SECONDS_MAX, Boxes, Put
 from herdbook.watch.config import Config, Service
 from herdbook.watch.feeding import Feeding
@@ -168,7 +168,7 @@ class Run:
             seconds=min(self.config.deploy.watch_seconds + BOX_EXTRA_SECONDS, max(deadline, 30)),
             on_start=lambda put: self.fed(services, put, since=self.worker.now() - task["lookback_seconds"]),
         )
-        return {**event, "box": box, "exit_code": code}
+        return {**told.finding(event, session=task["session"]), "box": box, "exit_code": code}
 
     def left_behind(self) -> dict[str, Any] | None:
         """The finding of an attempt that died after its box had committed a quiet watch: its outcome is in the record."""
@@ -179,8 +179,8 @@ class Run:
                 return None
             raise
         [outcome] = [each for each in trace["outcomes"] if each["ref"] == self.ref]
-        kept: dict[str, Any] = outcome["artifacts"] | {"session": trace["session"], "box": trace["box"]}
-        return {**kept, "findings": [], "unreadable": {}, "exit_code": None}
+        kept = outcome["artifacts"] | {"session": trace["session"], "findings": [], "unreadable": {}}
+        return {**told.finding(kept, session=trace["session"]), "box": trace["box"], "exit_code": None}
 
     def fed(self, services: Mapping[str, Service], put: Put, *, since: float) -> Callable[[], None]:
         self.worker.on_step("in box")
