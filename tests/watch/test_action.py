@@ -46,8 +46,11 @@ def broken() -> Iterator[str]:
                 connection.recv(65536)
                 connection.sendall(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")
 
-    threading.Thread(target=answer, daemon=True).start()
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
     yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+    sock.shutdown(socket.SHUT_RDWR)  # or it would wait on, and take what comes to the next server that gets its number
+    thread.join(timeout=30)
     sock.close()
 
 
