@@ -140,6 +140,9 @@ class Service:
 
     def close(self) -> None:
         self.auditor.close()
+        close = getattr(self.briefer.orderer.semantics, "close", None)  # only a leg with a model of its own has one
+        if close is not None:
+            close()
         self.record.close()
 
 

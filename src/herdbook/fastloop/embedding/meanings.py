@@ -60,6 +60,7 @@ class Meanings:
     held: int = 0
     turn: threading.Lock = field(default_factory=threading.Lock)
     worker: threading.Thread | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
 
     @cached_property
     def numpy(self) -> Any:
@@ -188,7 +189,7 @@ class Meanings:
     def catch_up(self, tenant: int) -> None:
         """Embed what is missing in a thread of its own; one at a time."""
         with self.turn:
-            if self.worker is None or not self.worker.is_alive():
+            if not self.stopped.is_set() and (self.worker is None or not self.worker.is_alive()):
                 self.worker = threading.Thread(target=self.embed_all, args=(tenant,), name="herdbook-embed", daemon=True)
                 self.worker.start()
 
@@ -196,8 +197,15 @@ class Meanings:
         """Embed every current version that has no vector yet."""
         after = 0
         with suppress(HerdbookError, OSError):  # nobody listens here: closed, full or busy, the next question begins again
-            while after := self.embed_next(tenant, after=after, limit=BATCH):
+            while not self.stopped.is_set() and (after := self.embed_next(tenant, after=after, limit=BATCH)):
                 pass
+
+    def close(self) -> None:
+        """Wait for the batch under way: a process that ends while the model runs in another thread is aborted."""
+        with self.turn:
+            self.stopped.set()
+        if self.worker is not None:
+            self.worker.join()
 
     def embed_next(self, tenant: int, *, after: int, limit: int) -> int:
         """Embed some that have no vector yet; where to go on, or 0 when there are no more. What is broken is passed over."""
