@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from herdbook.boxes.provider import BoxSpec, Provider
-from herdbook.boxes.providers import RUN_HERE, choose
+from herdbook.boxes.providers import choose
 
 HERE = Path(__file__).resolve().parent
 BUILDS = 10
@@ -135,7 +135,7 @@ def main() -> int:
     asked = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="ci-quirks-"))
     try:
-        boxes = choose(asked.provider, state_dir=scratch / "boxes", among=RUN_HERE)
+        boxes = choose(asked.provider, state_dir=scratch / "boxes")
         with served(scratch) as record:
             numbers = range(1, asked.builds + 1)
             costs = [(cost_of(build, boxes, scratch, {}), cost_of(build, boxes, scratch, record)) for build in numbers]

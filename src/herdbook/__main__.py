@@ -434,7 +434,7 @@ def overview() -> list[str]:
     ]
     for group in (START, LOOP, BACK, RUN):
         lines += ["", f"{group}:"]
-        lines += [f"  {each.name:<10}{each.summary}" for each in COMMANDS.values() if each.group == group]
+        lines += [f"  {each.name:<15}{each.summary}" for each in COMMANDS.values() if each.group == group]
     lines += ["", "herdbook COMMAND --help shows its options and an example; --json prints one JSON value; herdbook --version."]
     lines += ["", "exit codes:", *(f"  {code:<4}{meaning}" for code, meaning in problems.EXIT_CODES.items())]
     return lines

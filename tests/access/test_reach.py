@@ -94,6 +94,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
         for key in ("mode", "mod", "only-own", f"only-{CANARY}-1", f"only-{CANARY}-3")
     ),
     *(("read", {"entity": path, "key": "mode", "version": 1}) for path in PATHS),
+    *(("contradictions", {"entity": path}) for path in PATHS),
     *(("changes", {"entity": path}) for path in [*PATHS, None]),
     *(("trace", {"ref": f"{kind}-{name}"}) for name in RUNS for kind in ("o", "s")),
     *(("read", {"entity": OWN, "key": "mode", "session": f"s-{name}"}) for name in RUNS if name not in ("own", "child")),

@@ -97,7 +97,7 @@ def names_of_verbs() -> list[list[str]]:
     return [line.split("|")[1:-1] for line in section.splitlines() if line.startswith(("| `", "| none"))]
 
 
-SPEAK_NO_VERB = {"backup", "db", "demo", "fanout", "gateway", "init", "mcp", "restore", "serve", "watch"}
+SPEAK_NO_VERB = {"backup", "bench", "db", "demo", "fanout", "gateway", "init", "mcp", "restore", "serve", "watch"}
 
 
 OTHER_PROGRAMS_SPEAK = {"connect", "hook"}  # for an agent, by its own events

@@ -35,7 +35,7 @@ def context(name: str, text: str, *, second: int) -> dict[str, Any]:
 
 
 def run(**more: Any) -> dict[str, Any]:
-    told = {"session": "run", "entity": "acme/ci", "reads": [], "contexts": [], "broken": False}
+    told = {"session": "run", "entity": "acme/ci", "reads": [], "contexts": [], "broken": False, "erased": False}
     return {**told, "actions": [action()], "outcomes": [outcome()], **more}
 
 

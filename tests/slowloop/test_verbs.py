@@ -60,9 +60,10 @@ def lived(book: Client, count: int) -> None:
         run = another(book)
         run.brief(ENTITY, task="make it pass")
         good = number % 3 > 0
+        used = [{"entity": ENTITY, "key": "tz" if good else "pool"}]
         if not good:
-            run.attempt("failure", ["pool"])
-        run.commit_outcome(f"o-{number}", "success" if good else "failure", used=["tz"] if good else ["pool"])
+            run.attempt("failure", used)
+        run.commit_outcome(f"o-{number}", "success" if good else "failure", used=used)
         run.attest(f"o-{number}", exit_code=0 if good else 1)
 
 

@@ -28,6 +28,8 @@ HASH_DIGITS: Final = 64
 def keep(record: Record, tx: Transaction, stamp: Stamp, asked: dict[str, Any], *, at: int) -> dict[str, Any]:
     """Keep an artefact in its first state. The same one again is answered as it stands now."""
     told = checked_fields(asked)
+    status = asked["status"] or STATUSES[told["kind"]][0]
+    check_state(told["kind"], status, asked["metrics"])
     for parent in json.loads(told["parents"]):
         row_of(tx, stamp.tenant, parent)
     artefact = identified(told)
@@ -35,7 +37,6 @@ def keep(record: Record, tx: Transaction, stamp: Stamp, asked: dict[str, Any], *
         seal = record.seal("artefact", stamp.tenant, artefact, *told.values(), stamp.identity, at)
         row = told | {"tenant": stamp.tenant, "artefact": artefact, "identity": stamp.identity, "at": at, "seal": seal}
         tx.run("insert_artefact", row)
-        status = asked["status"] or STATUSES[told["kind"]][0]
         put_state(record, tx, stamp, artefact, told["kind"], {**asked, "status": status, "why": None}, at=at)
     return one(record, tx, stamp.tenant, artefact)
 
@@ -75,7 +76,8 @@ def add_runs(record: Record, tx: Transaction, stamp: Stamp, asked: dict[str, Any
 def set_state(record: Record, tx: Transaction, stamp: Stamp, asked: dict[str, Any], *, at: int) -> dict[str, Any]:
     """What became of an artefact, once per request id; answers with the artefact as it stands."""
     artefact, name = text.identifier(asked["artefact"], what="artefact"), text.identifier(asked["request_id"], what="request id")
-    digest = seals.digest("artefact_set", artefact, asked["status"], json.dumps(asked["metrics"], sort_keys=True), asked["why"])
+    metrics = strict_json.canonical(asked["metrics"])
+    digest = seals.digest("artefact_set", artefact, asked["status"], metrics, asked["why"])
     if answers.first(tx, stamp.tenant, "artefact_set", name, digest) is None:
         kind = row_of(tx, stamp.tenant, artefact)[1]
         put_state(record, tx, stamp, artefact, kind, asked, at=at)
@@ -83,12 +85,18 @@ def set_state(record: Record, tx: Transaction, stamp: Stamp, asked: dict[str, An
     return one(record, tx, stamp.tenant, artefact)
 
 
+def check_state(kind: str, status: str, metrics: Any) -> None:
+    """Refuse a state that no artefact of this kind can be in, whether or not it would be written."""
+    if status not in STATUSES[kind]:
+        raise InvalidValue(f"a {kind} is one of {', '.join(STATUSES[kind])}, not {status[:40]!r}")
+    strict_json.canonical(metrics)
+
+
 def put_state(
     record: Record, tx: Transaction, stamp: Stamp, artefact: str, kind: str, asked: Mapping[str, Any], *, at: int
 ) -> None:
     status, before = asked["status"], states_of(tx, stamp.tenant, [artefact])[artefact]
-    if status not in STATUSES[kind]:
-        raise InvalidValue(f"a {kind} is one of {', '.join(STATUSES[kind])}, not {status!r}")
+    check_state(kind, status, asked["metrics"])
     metrics = before[-1][2] if asked["metrics"] is None and before else strict_json.canonical(asked["metrics"] or {})
     why = None if asked["why"] is None else text.prose(asked["why"], what="why", chars_max=limits.WHY_CHARS_MAX)
     said = {"n": len(before) + 1, "status": status, "metrics": metrics, "why": why, "identity": stamp.identity, "at": at}

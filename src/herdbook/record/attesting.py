@@ -76,8 +76,10 @@ def opened(reads: Iterable[Row]) -> frozenset[int]:
     """Versions that a session was shown, by a briefing or a search, and then read by key; of its reads, in order."""
     shown, found = set[int](), set[int]()
     for row in reads:
-        if row[4]:
-            (found if row[3] == "read" and row[1] in shown else shown).add(row[1])
+        if row[4] and row[3] != "read":
+            shown.add(row[1])
+        elif row[4] and row[1] in shown:
+            found.add(row[1])
     return frozenset(found)
 
 

@@ -15,7 +15,6 @@ from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, box, pers
 WITH_SESSION: dict[str, dict[str, Any]] = {
     "end_session": {},
     "brief": {"entity": ENTITY},
-    "contradictions": {"entity": ENTITY},
     "read": {"entity": ENTITY, "key": "a"},
     "search": {"query": "a"},
     "write": {"entity": ENTITY, "key": "b", "value": 1},

@@ -15,13 +15,15 @@ import re
 import secrets
 import threading
 from collections.abc import Sequence
+from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import msgspec
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from herdbook.record.store.protocol import Exposure, Reader, Serving, Transaction
+
+if TYPE_CHECKING:
+    import msgspec
 
 HEADER_BYTES = 33  # 32 hex digits and a line end
 TRUNCATE_BYTES_MIN = 1 << 20
@@ -34,12 +36,6 @@ SERVING_SHAPE = [str, int, str, int, str, str, str, str, int, int]  # the types 
 SERVING_HOWS = ("briefing", "search")
 ARMS = ("on", "holdback", "control")
 HOWS = ("briefing", "read", "search")
-Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-How = Literal["briefing", "read", "search"]
-Bit = Literal[0, 1]
-Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
-POINT_READS = msgspec.json.Decoder(list[tuple[Whole, str, Whole, Whole, Whole, How, Bit, Share, Whole]])
-
 
 SURROGATES = re.compile("[\ud800-\udfff]")  # no store keeps a lone one
 quoted = json.encoder.encode_basestring
@@ -70,10 +66,23 @@ def parsed(lines: Sequence[bytes]) -> list[list[Any] | None]:
     return [one if is_exposure(one) or is_serving(one) else None for one in found]
 
 
+@cache
+def point_reads() -> msgspec.json.Decoder[list[tuple[Any, ...]]]:
+    """What reads many lines of point reads at once. Made when it is first needed: `--version` reads none."""
+    import msgspec
+
+    whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+    how, bit = Literal["briefing", "read", "search"], Literal[0, 1]
+    return msgspec.json.Decoder(list[tuple[whole, str, whole, whole, whole, how, bit, share, whole]])  # type: ignore[valid-type]
+
+
 def read_alike(lines: Sequence[bytes]) -> list[list[Any]] | None:
     """Lines of point reads, which is most of what there is, checked all at once; None where any is something else."""
+    import msgspec
+
     try:
-        found = POINT_READS.decode(b"[" + b",".join(lines) + b"]")
+        found = point_reads().decode(b"[" + b",".join(lines) + b"]")
     except (msgspec.MsgspecError, UnicodeError):
         return None
     return None if len(found) != len(lines) or not all(storable(one[1]) for one in found) else [list(one) for one in found]

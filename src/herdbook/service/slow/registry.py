@@ -42,7 +42,8 @@ def artefact_list(service: Service, caller: Caller, request: requests.Artefacts)
             holding = artefacts.containing(reader, tenant, [text.identifier(request.run, what="run")])
             found = [artefacts.one(service.record, reader, tenant, each["artefact"]) for each in holding][: request.limit]
         else:
-            where = {"kind": request.kind, "name": request.name, "limit": request.limit}
+            name = None if request.name is None else text.name(request.name, what="name")
+            where = {"kind": request.kind, "name": name, "limit": request.limit}
             found = artefacts.listed(service.record, reader, tenant, where)
         return {"artefacts": found}
 

@@ -16,7 +16,7 @@ EXAMPLES = """\
 example:
   $ herdbook bench fleet --help
   herdbook bench fleet --kinds ci --seeds 1:3 --policies herdbook,newest-first,oracle
-  herdbook bench fleet --scenario mine.toml --json > fleet.json
+  herdbook bench fleet --scenario mine.toml
   herdbook bench briefing
 
 Everything behind `bench` is handed on as it is."""

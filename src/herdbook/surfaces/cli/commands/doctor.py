@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -212,7 +213,7 @@ def trust_trigger(invocation: Invocation) -> Iterator[Finding]:
     except HerdbookError as problem:
         yield Finding(ok=False, what=f"trust trigger: it could not be tried: {problem.message}", fix="mend the lines above first")
         return
-    fires = len(moved) == 1 and is_moved(moved[0])
+    fires = len(moved) == 2 and all(map(is_moved, moved))
     yield Finding(
         ok=fires,
         what="trust trigger: " + ("fires" if fires else "did not move a confidence when it was tried"),
@@ -226,6 +227,10 @@ def is_moved(move: Answer) -> bool:
     return None not in (before, factor, after) and before != after and abs(after - before * factor) < TOLERANCE
 
 
+FACTOR: Final = 0.9  # of the bare row
+ID, VERSION, CONFIDENCE = itemgetter(0), itemgetter(3), itemgetter(6)  # where an outcome and a head have them
+
+
 class TakenBack(Exception):
     """Ends a transaction without a trace, and carries what happened in it."""
 
@@ -235,7 +240,7 @@ class TakenBack(Exception):
 
 
 def rehearse(door: LocalTransport) -> list[Answer]:
-    """A whole run in one transaction, which is then rolled back: what its outcome moved."""
+    """A whole run in one transaction that is then rolled back: what its outcome moved, and what a bare row of plain SQL moves."""
     session, entity, key = new_name("s"), f"herdbook/doctor/{new_name('e')}", "rehearsal"
     told: list[tuple[str, Answer]] = [
         ("start_session", {"session": session, "agent": "doctor"}),
@@ -245,7 +250,18 @@ def rehearse(door: LocalTransport) -> list[Answer]:
 
     def work(tx: Transaction) -> None:
         answers = [door.service.plan(door.caller, verb, fields).work(tx) for verb, fields in told]
-        raise TakenBack(answers[-1]["moved"])
+        tenant, outcome = door.caller.tenant, answers[-1]
+        where = {"tenant": tenant, "path": door.service.record.path_id(tenant, entity, tx), "key": key}
+        held = [CONFIDENCE(tx.row("head", where))]
+        number = ID(tx.row("outcome", {"tenant": tenant, "ref": outcome["ref"]}))
+        tx.many("insert_cause", [(tenant, number, VERSION(tx.row("head", where)), "foreign", FACTOR, 0, *[None] * 7)])
+        held.append(CONFIDENCE(tx.row("head", where)))
+        raise TakenBack(
+            [
+                *(move | {"after": held[0]} for move in outcome["moved"]),  # what the claim has then, whatever the log says
+                {"before": held[0], "factor": FACTOR, "after": held[1]},
+            ]
+        )
 
     try:
         door.service.record.store.write(work, tenant=door.caller.tenant)
