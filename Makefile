@@ -38,11 +38,11 @@ demo: $(VENV)/.run ## two boxes and one record, end to end, in under a minute
 demo-watch: $(VENV)/.dev ## the on-call stories: a toy service, its deploys, and what the record makes of them
 	@$(BIN)/python -m examples.watch_demo $(ARGS)
 
-test: $(VENV)/.dev lint ## lint, types and the tests that continuous integration runs (a quarter of an hour)
+test: $(VENV)/.dev lint ## lint, types and the tests that continuous integration runs (ten minutes on two processors)
 	@echo "== tests: all but the long ones (make full runs those)"
 	@$(PYTEST) -m "not long" $(ARGS)
 
-check: $(VENV)/.dev lint ## before every commit: lint, types and the fast tests (about five minutes)
+check: $(VENV)/.dev lint ## before every commit: lint, types and the fast tests (a few minutes)
 	@echo "== tests: the fast ones"
 	@$(PYTEST) -m "not slow and not long and not isolation" -q $(ARGS)
 

@@ -33,7 +33,7 @@ from herdbook.record.trust import acts
 from herdbook.record.types import HeadRow, Version
 
 KEPT_BYTES_MAX: Final = 128 * 1024 * 1024
-ROW_BYTES: Final = 1_200  # a row, its head and version, and the places that name them: measured with tracemalloc
+ROW_BYTES: Final = 1_200  # a row, its head and version, and the places that name them, by an estimate
 PERIOD: Final = 300_000_000  # microseconds: how exactly age is known here
 COLUMNS_MIN: Final = 200  # below that, plain rows are as fast
 

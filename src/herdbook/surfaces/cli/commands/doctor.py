@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from herdbook.base.clock import from_iso
 from herdbook.base.errors import HerdbookError
@@ -242,26 +242,29 @@ class TakenBack(Exception):
 def rehearse(door: LocalTransport) -> list[Answer]:
     """A whole run in one transaction that is then rolled back: what its outcome moved, and what a bare row of plain SQL moves."""
     session, entity, key = new_name("s"), f"herdbook/doctor/{new_name('e')}", "rehearsal"
-    told: list[tuple[str, Answer]] = [
+    run: list[tuple[str, Answer]] = [
         ("start_session", {"session": session, "agent": "doctor"}),
         ("write", {"entity": entity, "key": key, "value": True, "why": "doctor tries the trust trigger"}),
         ("commit_outcome", {"session": session, "type": "success", "used": [{"entity": entity, "key": key}]}),
     ]
 
     def work(tx: Transaction) -> None:
-        answers = [door.service.plan(door.caller, verb, fields).work(tx) for verb, fields in told]
+        answers = [door.service.plan(door.caller, verb, fields).work(tx) for verb, fields in run]
         tenant, outcome = door.caller.tenant, answers[-1]
-        where = {"tenant": tenant, "path": door.service.record.path_id(tenant, entity, tx), "key": key}
-        held = [CONFIDENCE(tx.row("head", where))]
-        number = ID(tx.row("outcome", {"tenant": tenant, "ref": outcome["ref"]}))
-        tx.many("insert_cause", [(tenant, number, VERSION(tx.row("head", where)), "foreign", FACTOR, 0, *[None] * 7)])
-        held.append(CONFIDENCE(tx.row("head", where)))
-        raise TakenBack(
-            [
-                *(move | {"after": held[0]} for move in outcome["moved"]),  # what the claim has then, whatever the log says
-                {"before": held[0], "factor": FACTOR, "after": held[1]},
-            ]
-        )
+
+        def look(name: str, **where: Any) -> tuple[Any, ...]:
+            row = tx.row(name, {"tenant": tenant, **where})
+            if row is None:
+                raise TakenBack([])
+            return row
+
+        where = {"path": door.service.record.path_id(tenant, entity, tx), "key": key}
+        told = CONFIDENCE(look("head", **where))
+        number, version = ID(look("outcome", ref=outcome["ref"])), VERSION(look("head", **where))
+        tx.many("insert_cause", [(tenant, number, version, "foreign", FACTOR, 0, *[None] * 7)])
+        bare = CONFIDENCE(look("head", **where))
+        moves = [move | {"after": told} for move in outcome["moved"]]  # what the claim has then, whatever the log says
+        raise TakenBack([*moves, {"before": told, "factor": FACTOR, "after": bare}])
 
     try:
         door.service.record.store.write(work, tenant=door.caller.tenant)
