@@ -6,9 +6,10 @@ side of taking out too much, and says how much it took; it promises nothing abou
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 MARK: Final = "[redacted]"
 VALUE_CHARS_MIN: Final = 6  # shorter values are words of any log: "1", "main", "true"
@@ -84,3 +85,27 @@ def plain(data: bytes | str) -> str:
     """Program output as prose: no colours, no cursor movements, no control characters, no broken UTF-8."""
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data.encode("utf-8", "replace").decode()
     return CONTROLS.sub("", ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+class Keepable(NamedTuple):
+    """A value fit to be kept, how many secrets it took to make it so, and whether it was cut."""
+
+    value: Any
+    taken: int
+    cut: bool
+
+
+def keepable(value: Any, *, chars_max: int, environ: Mapping[str, str] | None = None) -> Keepable:
+    """What a tool was given or gave back: without secrets, and no longer than is of use; what was cut says so, as text."""
+    if value is None:
+        return Keepable(None, 0, cut=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    safe, taken = redacted(plain(text), environ)
+    if len(safe) > chars_max:
+        return Keepable(f"{safe[:chars_max]}… ({len(safe) - chars_max} characters more)", taken, cut=True)
+    if isinstance(value, str):
+        return Keepable(safe, taken, cut=False)
+    try:
+        return Keepable(json.loads(safe), taken, cut=False)
+    except ValueError:  # a secret was taken out of the middle of a number or an escape
+        return Keepable(safe, taken, cut=False)

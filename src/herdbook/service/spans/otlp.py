@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from herdbook.base import limits
 from herdbook.base.errors import InvalidRequest, InvalidText, TooLarge
-from herdbook.base.redaction import plain, redacted
+from herdbook.base.redaction import keepable
 from herdbook.base.text import identifier, name
 
 Attributes = dict[str, Any]
@@ -234,18 +234,8 @@ def loaded(value: Any) -> Any:
 
 
 def clean(value: Any, found: Found) -> Any:
-    """Without what looks like a secret, and no longer than is of use."""
-    if value is None:
-        return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    safe, taken = redacted(plain(text))
-    found.redacted += taken
-    if len(safe) > TEXT_CHARS_MAX:
-        found.shortened += 1
-        return f"{safe[:TEXT_CHARS_MAX]}… ({len(safe) - TEXT_CHARS_MAX} characters more)"
-    if isinstance(value, str):
-        return safe
-    try:
-        return json.loads(safe)
-    except ValueError:  # a secret was taken out of the middle of a number or an escape
-        return safe
+    """As it may be kept, and counted where that took something away."""
+    kept = keepable(value, chars_max=TEXT_CHARS_MAX)
+    found.redacted += kept.taken
+    found.shortened += kept.cut
+    return kept.value

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from herdbook.base import current_run
-from herdbook.base.redaction import plain, redacted
+from herdbook.base.redaction import keepable, redacted
 from herdbook.base.repository import entity_of
 from herdbook.base.settings import Settings
 from herdbook.client import Client
@@ -234,16 +234,4 @@ def named_session(agent: str, session: str) -> str:
 
 
 def clean(value: Any) -> Any:
-    """What an agent's tool was given or gave back: without secrets, and no longer than is of use."""
-    if value is None:
-        return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    safe = redacted(plain(text), os.environ).text
-    if len(safe) > RESULT_CHARS_MAX:
-        return f"{safe[:RESULT_CHARS_MAX]}… ({len(safe) - RESULT_CHARS_MAX} characters more)"
-    if isinstance(value, str):
-        return safe
-    try:
-        return json.loads(safe)
-    except ValueError:  # a secret was taken out of the middle of a number or an escape
-        return safe
+    return keepable(value, chars_max=RESULT_CHARS_MAX, environ=os.environ).value
