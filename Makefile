@@ -21,7 +21,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile $(if $(STRICT),--no-skips)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-watch test check full train bench lint format docs clean
+.PHONY: help demo demo-watch demo-train test check full train bench lint format docs clean
 .DELETE_ON_ERROR:
 
 help: ## show this
@@ -37,6 +37,9 @@ demo: $(VENV)/.run ## two boxes and one record, end to end, in under a minute
 
 demo-watch: $(VENV)/.dev ## the on-call stories: a toy service, its deploys, and what the record makes of them
 	@$(BIN)/python -m examples.watch_demo $(ARGS)
+
+demo-train: $(VENV)/.train ## a fleet's record becomes a small model that answers an unmodified client, on a processor
+	@$(BIN)/python -m examples.train_demo $(ARGS)
 
 test: $(VENV)/.dev lint ## lint, types and the tests that continuous integration runs (ten minutes on two processors)
 	@echo "== tests: all but the long ones (make full runs those)"
@@ -97,7 +100,14 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@$(PIP) -e '.[dev,boxes]'
 	@touch $(VENV)/.run $@
 
+# First a build of torch for processors, by a version that no other build has: left to itself the resolver would bring gigabytes
+# for a GPU that may not be there. Then the rest, which finds it done.
+TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
 $(VENV)/.train: $(VENV)/.dev
-	@echo "== installing what trains models"
+	@echo "== installing herdbook and what training needs (1.5 GB)"
+	@$(PIP) --retries 0 --timeout 10 --extra-index-url $(TORCH_INDEX) '$(TORCH)'
 	@$(PIP) -e '.[dev,boxes,train]'
+	@$(BIN)/python -c 'import torch; assert torch.version.cuda is None, "this is a build of torch for GPUs"'
 	@touch $@

@@ -134,6 +134,13 @@ COMMANDS: Final = {
             "ranker", "herdbook.surfaces.cli.commands.ranker", "the rankers there are", RUN, ("rankers", "promote", "rollback")
         ),
         Command("calibrate", "herdbook.surfaces.cli.commands.calibrate", "a path's own numbers", RUN, ("calibrate", "rollback")),
+        Command(
+            "models",
+            "herdbook.surfaces.cli.commands.models",
+            "models of your own: which answers under which name, and what it did",
+            RUN,
+            ("model_route", "model_promote", "model_rollback", "model_routes", "artefact_list", "artefact_keep", "artefact_runs"),
+        ),
         Command("prove", "herdbook.surfaces.cli.commands.prove", "what the record is worth, with intervals", BACK, ("prove",)),
         Command(
             "import", "herdbook.surfaces.cli.commands.import_", "notes kept elsewhere, as unproven entries", BACK, ("write",)
@@ -224,6 +231,7 @@ WITHOUT_COMMAND: Final = {
     "box_beat": "a lease is kept by the process that holds it",
     "exposures": "whole runs with every number the ranking saw: read by programs that learn from them, through the client",
     "export_training_data": "`herdbook export training` writes the whole set; this is a look at it, for agents and programs",
+    "model_call": "the server keeps each call that its models answer",
     "job_put": "a job is put by whoever has verified what it is about: `herdbook watch serve`",
     "job_take": "a job is taken by the worker that is about to do it",
     "job_beat": "a job's lease is kept by the worker that holds it",
@@ -312,7 +320,10 @@ def serve(invocation: Invocation) -> int:
         if started:
             invocation.announce_new_record()
         warm(service)
-        return command.run(invocation.args, service, key=invocation.settings.key, identity=local_identity(), mcp=McpOverHttp)
+        chosen = invocation.settings
+        return command.run(
+            invocation.args, service, key=chosen.key, identity=local_identity(), mcp=McpOverHttp, upstreams=chosen.upstreams
+        )
     finally:
         service.close()
 

@@ -181,7 +181,7 @@ ASKS = {
     "why": "acme/ci tz", "trace": "r", "status": "", "box": "ls", "action": "t --session s", "attempt": "success --session s",
     "outcome": "success --session s", "attest": "r --exit-code 0", "revise": "r failure --why w",
     "tune": "acme/ci", "embed": "", "prove": "acme/ci",
-    "retrain": "acme/ci", "ranker": "ls", "calibrate": "acme/ci", "export": "check", "artefacts": "", "audit": "",
+    "retrain": "acme/ci", "ranker": "ls", "calibrate": "acme/ci", "export": "check", "artefacts": "", "models": "ls", "audit": "",
     "note": "acme/ci tz text", "contradictions": "acme/ci",
     "erase": "--ls",
 }  # fmt: skip

@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 20.0
 ENTRY = {"entity": "acme/ci", "key": "retries"}
 
 # Verbs that are refused in a small story: they need what a fit over many runs leaves, and their own tests make that.
-NEED_A_FIT = frozenset({"promote", "rollback"})
+NEED_A_FIT = frozenset({"promote", "rollback", "model_promote", "model_rollback"})
 
 
 class Reply(NamedTuple):
@@ -66,8 +66,9 @@ class Server:
         waiting_max: int,
         mcp: Mount | None = None,
         spans: RequestSpans | None = None,
+        upstreams: Path | None = None,
     ) -> None:
-        self.app = RestApp(service, waiting_max=waiting_max, mcp=mcp, spans=spans)
+        self.app = RestApp(service, waiting_max=waiting_max, mcp=mcp, spans=spans, upstreams=upstreams)
         self.edge = Edge(self.app, limits=limits, on_refusal=self.app.metrics.refused)
         self.thread = LoopThread("test-server")
         self.address = sock.getsockname()
@@ -191,9 +192,10 @@ def serving(
     waiting_max: int = 4_096,
     mcp: Mount | None = None,
     spans: RequestSpans | None = None,
+    upstreams: Path | None = None,
 ) -> Iterator[Server]:
     sock = bind_unix(str(unix)) if unix else bind_tcp("127.0.0.1", 0)
-    server = Server(service, sock, key=key, limits=limits, waiting_max=waiting_max, mcp=mcp, spans=spans)
+    server = Server(service, sock, key=key, limits=limits, waiting_max=waiting_max, mcp=mcp, spans=spans, upstreams=upstreams)
     try:
         yield server
     finally:

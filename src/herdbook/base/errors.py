@@ -3,7 +3,7 @@
     HerdbookError
       InvalidRequest (400)   InvalidText, InvalidValue, UnknownEntry, UnknownOutcomeType
       TooLarge (413)         Unauthorized (401)   Forbidden (403)   NotFound (404)
-      Conflict (409)         VersionConflict, RequestConflict
+      Conflict (409)         VersionConflict, RequestConflict, NotPromotable
       TooManyRequests (429)
       Unavailable (503)      Busy, DiskFull (507), Unreachable
       Broken (500)           SealBroken, SealKeyMissing, SealKeyWrong, SchemaNewer
@@ -118,6 +118,12 @@ class VersionConflict(Conflict):
     """Someone wrote this key since you read it: read it again, then decide."""
 
     code = "version_conflict"
+
+
+class NotPromotable(Conflict):
+    """This model may not be promoted, for the reasons that are named: train or examine it again."""
+
+    code = "not_promotable"
 
 
 class RequestConflict(Conflict):

@@ -53,6 +53,7 @@ MCP_IDLE_SECONDS_MAX: Final = 30 * 60  # without a request, until a connection i
 SPANS_MAX: Final = 2_000  # of OpenTelemetry, in one request
 
 LEARNT_RUNS_MAX: Final = 20_000  # the newest so many runs are looked at
+ROUTE_ENTITIES_MAX: Final = 100  # paths that a model is tried at
 EXPORTED_ROWS_MAX: Final = 100  # rows of a training set in one answer
 EXPORTED_ANSWER_BYTES_MAX: Final = 256 * 1024
 ARTEFACT_RUNS_MAX: Final = 5_000  # of a dataset, told at once

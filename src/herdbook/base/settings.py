@@ -166,6 +166,11 @@ class Settings:
         return self.home / "boxes"
 
     @property
+    def upstreams(self) -> Path:
+        """Where the operator of this machine has named the places at which models are served."""
+        return self.home / "upstreams"
+
+    @property
     def spool(self) -> Path:
         """Where commands that go on without their server keep what they tell it: a file for each server."""
         from hashlib import sha256  # here, because most commands spool nothing

@@ -174,3 +174,10 @@ def containing(reader: Reader, tenant: int, runs: Iterable[str]) -> list[dict[st
         holds |= {each: max(children[each]) for each in fresh}
     told = [(each, kind, name) for each, (kind, name, _) in known.items() if each in holds]
     return [{"artefact": each, "kind": kind, "name": name, "runs": holds[each]} for each, kind, name in told]
+
+
+def became(record: Record, tx: Transaction, stamp: Stamp, artefact: str, status: str, why: str | None, *, at: int) -> None:
+    """A model's new state, where it is not in it already; part of the transaction that makes it so."""
+    told = one(record, tx, stamp.tenant, artefact)
+    if told["status"] != status:
+        put_state(record, tx, stamp, artefact, told["kind"], {"status": status, "metrics": None, "why": why}, at=at)

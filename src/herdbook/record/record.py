@@ -71,6 +71,8 @@ TRIGGERS = frozenset(
         "artefact_state_is_kept_v1",
         "entry_is_touched_v1",
         "claim_is_touched_v1",
+        "model_route_is_immutable_v1",
+        "model_route_is_kept_v1",
     }
 )
 

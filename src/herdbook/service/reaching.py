@@ -25,7 +25,7 @@ VERBS: Final = {
     **dict.fromkeys(
         ("record_action", "record_context", "record_spans", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED
     ),
-    **dict.fromkeys(("trace", "why", "changes"), SCOPED),
+    **dict.fromkeys(("trace", "why", "changes", "model_call"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
     **dict.fromkeys(("retrain", "rankers", "promote", "calibrate", "rollback"), TENANT),
     **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate", "audit"), TENANT),
@@ -34,6 +34,7 @@ VERBS: Final = {
     **dict.fromkeys(("runs", "export_training_data", "artefact_keep", "artefact_runs", "artefact_set", "artefact_list"), TENANT),
     **dict.fromkeys(("box_promote", "box_runs"), TENANT),
     **dict.fromkeys(("erase_preview", "erase", "erasures"), TENANT),
+    **dict.fromkeys(("model_route", "model_promote", "model_rollback", "model_routes"), TENANT),
     **dict.fromkeys(("job_put", "job_take", "job_beat", "job_done", "job_list", "job_reap"), TENANT),
 }
 
@@ -55,6 +56,9 @@ FIELDS: Final = {
     ),
     **dict.fromkeys(("tokens", "names", "explain", "version", "limit", "old", "new", "after", "request_id", "if_version"), FREE),
     **dict.fromkeys(("tool", "args", "result", "ok", "name", "text", "note", "type", "task_input", "observed"), FREE),
+    **dict.fromkeys(
+        ("alias", "n", "unit", "messages", "tools", "answer", "prompt_tokens", "answer_tokens", "milliseconds"), FREE
+    ),
     **dict.fromkeys(("artifacts", "verified_by", "exit_code", "provider", "isolation", "label", "owner"), FREE),
     **dict.fromkeys(("lease_seconds", "detail", "live", "connections", "seconds", "token", "competes", "claim"), FREE),
 }

@@ -13,6 +13,9 @@ from herdbook.service.access import requests as access
 from herdbook.service.learning import acting
 from herdbook.service.learning import answers as learnt
 from herdbook.service.learning import requests as learning
+from herdbook.service.models import acts as models
+from herdbook.service.models import answers as model_answers
+from herdbook.service.models import requests as model_requests
 from herdbook.service.slow import acts as slow
 from herdbook.service.slow import answers as slow_answers
 from herdbook.service.slow import erasures, exporting, fitting, registry
@@ -89,6 +92,11 @@ VERBS: dict[str, Verb] = {
         ask("erase_preview", "admin", slow_requests.PreviewErasure, slow_answers.ErasurePreview, erasures.erase_preview),
         tell("erase", "admin", slow_requests.Erase, slow_answers.Erased, erasures.erase),
         ask("erasures", "admin", slow_requests.Erasures, slow_answers.ErasureList, erasures.erasures),
+        tell("model_route", "host", model_requests.RouteModel, model_answers.RouteView, models.model_route),
+        tell("model_promote", "host", model_requests.PromoteModel, model_answers.RouteView, models.model_promote),
+        tell("model_rollback", "host", model_requests.RollbackModel, model_answers.RouteView, models.model_rollback),
+        ask("model_routes", "host", model_requests.ModelRoutes, model_answers.RoutesAnswer, models.model_routes),
+        tell("model_call", "write", model_requests.ModelCall, model_answers.CallKept, models.model_call),
         tell("tune", "host", learning.Tune, learnt.TuningSet, acting.tune),
         ask("tuning", "read", learning.Tuning, learnt.TuningAnswer, acting.tuning),
         ask("embed", "host", learning.Embed, learnt.Embedded, acting.embed),

@@ -27,10 +27,10 @@ class ArtefactsContract(Contract):
     def test_what_became_of_it_is_appended(self, ann: Desk) -> None:
         """Nobody could tell why a model that was promoted no longer is."""
         model = ann.do("artefact_keep", kind="model", name="policy", hash=HASH, metrics={"gain": 0.1})["artefact"]
-        ann.do("artefact_set", artefact=model, status="promoted", why="it gains", request_id="r-1")
+        ann.do("artefact_set", artefact=model, status="refused", why="it does not gain", request_id="r-1")
         told = ann.do("artefact_set", artefact=model, status="retired", why="a better one", request_id="r-2")
         assert told == ann.do("artefact_set", artefact=model, status="retired", why="a better one", request_id="r-2")
-        assert ["candidate", "promoted", "retired"] == [state["status"] for state in told["history"]]
+        assert ["candidate", "refused", "retired"] == [state["status"] for state in told["history"]]
         assert ("retired", {"gain": 0.1}) == (told["status"], told["metrics"])
 
     def test_a_run_is_found_in_what_learned_from_it(self, ann: Desk) -> None:
@@ -51,7 +51,7 @@ class ArtefactsContract(Contract):
         """Lineage would end in the void, or a dataset be promoted."""
         rows = dataset(ann)["artefact"]
         with refused("invalid_value"):
-            ann.do("artefact_set", artefact=rows, status="promoted")
+            ann.do("artefact_set", artefact=rows, status="refused")
         with refused("invalid_value"):
             ann.do("artefact_keep", kind="model", name="m", hash="five")
         with refused("not_found"):

@@ -17,6 +17,7 @@ from herdbook.testing.record_following import FollowingContract
 from herdbook.testing.record_identities import IdentitiesContract
 from herdbook.testing.record_jobs import JobsContract
 from herdbook.testing.record_learning import LearningContract
+from herdbook.testing.record_models import ModelsContract
 from herdbook.testing.record_once import OnceContract
 from herdbook.testing.record_reading import ReadingContract
 from herdbook.testing.record_runs import RunsContract
@@ -39,5 +40,6 @@ class RecordContract(
     RunsContract,
     ArtefactsContract,
     ErasingContract,
+    ModelsContract,
 ):
     """All of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from herdbook.base import text
+from herdbook.base.errors import InvalidRequest
 from herdbook.record import artefacts
 from herdbook.record.store.protocol import Work
 from herdbook.service.asking import settled
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def artefact_keep(service: Service, caller: Caller, request: requests.KeepArtefact) -> Work:
     """Keep a dataset or a model."""
+    refuse_promoted(request.status)
     return stamped(service, caller, artefacts.keep, plain(request))
 
 
@@ -28,7 +30,14 @@ def artefact_runs(service: Service, caller: Caller, request: requests.ArtefactRu
 
 def artefact_set(service: Service, caller: Caller, request: requests.SetArtefact) -> Work:
     """Say what became of one."""
+    refuse_promoted(request.status)
     return stamped(service, caller, artefacts.set_state, with_request_id(request))
+
+
+def refuse_promoted(status: str | None) -> None:
+    """That state is only reached through the examination."""
+    if status == "promoted":
+        raise InvalidRequest("a model is promoted with model_promote, which looks at its examination")
 
 
 def artefact_list(service: Service, caller: Caller, request: requests.Artefacts) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class SetArtefact(Request, frozen=True, kw_only=True):
     """Say what became of a dataset or model; its history stays."""
 
     artefact: str
-    status: str  # a dataset: made, withdrawn; a model: candidate, refused, promoted, retired, withdrawn
+    status: str  # a dataset: made, withdrawn; a model: candidate, refused, retired, withdrawn
     metrics: dict[str, Any] | None = None  # by default as they were
     why: str | None = None
     request_id: str | None = None

@@ -57,6 +57,7 @@ class Collected:
         self.tools = ToolsSeen()
         self.left_out = LeftOut()
         self.runs = 0
+        self.failed_calls = 0
         self.encoder = msgspec.msgpack.Encoder()
         self.decoder = msgspec.msgpack.Decoder(Draft)
 
@@ -76,6 +77,7 @@ class Collected:
         self.tasks.append(int(draft.task, 16))
         self.times.append(clock.from_iso(draft.at))
         self.successes.append(draft.success)
+        self.failed_calls += len(draft.failed) if draft.success else 0
         for step in draft.calls:
             for call in step["tool_calls"]:
                 self.tools.see(draft.entity, call["function"]["name"], call["function"]["arguments"])

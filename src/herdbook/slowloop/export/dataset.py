@@ -148,7 +148,7 @@ def written(folder: Path, collected: Collected, choices: Choices, write: targets
                 collected.left_out.add("duplicate", example.sources[0])
                 continue
             seen.add(digest)
-            mapping.write(encode({"split": split, "row": files[split].count, "runs": example.sources}) + b"\n")
+            mapping.write(encode(place_of(example, split, files[split].count)) + b"\n")
             files[split].add(row)
             if example.note:
                 notes[example.note] += 1
@@ -158,10 +158,16 @@ def written(folder: Path, collected: Collected, choices: Choices, write: targets
     return {
         "runs": collected.runs,
         "used_runs": len(collected),
+        "failed_calls": collected.failed_calls,  # of successful runs: row by row nobody is taught to repeat them
         "splits": told,
         "pairs": dict(sorted(notes.items())),
         "left_out": collected.left_out.as_dict(),
     }
+
+
+def place_of(example: Example, split: Split, row: int) -> dict[str, Any]:
+    """Which row this is, and what it is of."""
+    return {"split": split, "row": row, "entity": example.entity, "task": example.task, "runs": example.sources}
 
 
 def write_rewards(path: Path, collected: Collected) -> None:

@@ -18,6 +18,7 @@ Message = dict[str, Any]  # role, content, and for a call `tool_calls`, whose ar
 
 ROLES: Final = ("system", "user", "assistant")
 TOOLS_CONTEXT: Final = "tools"  # a context of this name holds the tool schemas the agent had, as a JSON list
+UNSAID: Final = (TOOLS_CONTEXT, "model")  # contexts that are no part of the conversation; `model` says which one answered
 TOOL_NAME_REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]")
 TOOL_NAME_CHARS_MAX: Final = 64  # what OpenAI's and most servers accept
 NUMBERS: Final = re.compile(r"\d+")
@@ -39,6 +40,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     prompt: list[Message]
     steps: list[Message]
     tools: list[dict[str, Any]] | None  # as the agent had them, where that was recorded
+    failed: list[str] = []  # calls that the run itself says went wrong: to be seen, never to be copied
 
     @property
     def calls(self) -> list[Message]:
@@ -67,6 +69,7 @@ def draft(run: Mapping[str, Any], *, attested_only: bool) -> Draft | str:
         prompt=prompt,
         steps=steps,
         tools=recorded_tools(run["contexts"]),
+        failed=failed_calls(run),
     )
 
 
@@ -99,11 +102,7 @@ def fingerprint(task_input: str) -> str:
 
 def conversation(run: Mapping[str, Any], task_input: str) -> tuple[list[Message], list[Message]]:
     """(prompt, steps): one system message at most, in front; then messages and calls in the order they happened."""
-    timeline = sorted(
-        [(context["at"], 0, context) for context in run["contexts"] if context["name"] != TOOLS_CONTEXT]
-        + [(action["at"], 1, action) for action in run["actions"]],
-        key=lambda each: each[:2],
-    )
+    timeline = in_order(run)
     begun = next(at for at, kind, each in timeline if kind == 1 or each["name"] == "assistant")
     system = [each["text"] for at, kind, each in timeline if kind == 0 and each["name"] == "system"]
     system += [known] if (known := what_was_known(run["reads"], before=begun)) else []
@@ -116,6 +115,24 @@ def conversation(run: Mapping[str, Any], task_input: str) -> tuple[list[Message]
     turns = joined(turns)
     first = next(place for place, turn in enumerate(turns) if turn["role"] == "assistant")
     return ([said("system", "\n\n".join(system))] if system else []) + turns[:first], turns[first:]
+
+
+def in_order(run: Mapping[str, Any]) -> list[tuple[str, int, Mapping[str, Any]]]:
+    """(when, 0 or 1, context or action): all that happened, contexts before the calls of the same moment."""
+    return sorted(
+        [(context["at"], 0, context) for context in run["contexts"] if context["name"] not in UNSAID]
+        + [(action["at"], 1, action) for action in run["actions"]],
+        key=lambda each: each[:2],
+    )
+
+
+def failed_calls(run: Mapping[str, Any]) -> list[str]:
+    """The ids, in the conversation, of calls that did not do what they should."""
+    return [ident_of(number) for number, (_, kind, each) in enumerate(in_order(run)) if kind == 1 and each["ok"] is False]
+
+
+def ident_of(number: int) -> str:
+    return f"call_{number}"
 
 
 def has_user(contexts: Sequence[Mapping[str, Any]]) -> bool:
@@ -135,7 +152,7 @@ def spoken(context: Mapping[str, Any]) -> tuple[str, str]:
 
 def called(action: Mapping[str, Any], *, number: int) -> list[Message]:
     """An action as the call and the tool's answer."""
-    name, ident = tool_name(action["tool"]), f"call_{number}"
+    name, ident = tool_name(action["tool"]), ident_of(number)
     call = {"id": ident, "type": "function", "function": {"name": name, "arguments": arguments(action["args"])}}
     answer = {"role": "tool", "tool_call_id": ident, "name": name, "content": content(action["result"])}
     return [{"role": "assistant", "content": "", "tool_calls": [call]}, answer]

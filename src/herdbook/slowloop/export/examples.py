@@ -25,6 +25,7 @@ class Example:
     """One thing to learn. `good` follows `prompt`; `bad` is what should not."""
 
     entity: str
+    task: str
     prompt: list[Message]
     good: list[Message]
     bad: list[Message] = field(default_factory=list)
@@ -40,10 +41,14 @@ def weight(draft: Draft) -> float:
 
 
 def decisions(draft: Draft) -> Iterator[Example]:
-    """Each message of the agent's in a successful run, with all that came before it."""
+    """Each message of the agent's in a successful run, with all that came before it; a call that failed is only part of that."""
     for place, step in enumerate(draft.steps):
-        if step["role"] == "assistant":
+        if step["role"] == "assistant" and not is_failed(draft, step):
             yield of(draft, prompt=draft.prompt + draft.steps[:place], good=[step])
+
+
+def is_failed(draft: Draft, step: Message) -> bool:
+    return any(call["id"] in draft.failed for call in step.get("tool_calls") or ())
 
 
 def whole(draft: Draft) -> Example | None:
@@ -69,6 +74,7 @@ def practice(draft: Draft) -> Example:
 def of(draft: Draft, *, prompt: list[Message], good: list[Message], label: bool | None = None) -> Example:
     return Example(
         entity=draft.entity,
+        task=draft.task,
         prompt=prompt,
         good=good,
         label=label,
@@ -84,12 +90,14 @@ def pair(won: Draft, lost: Draft) -> Example | None:
     An act is a call, or the message a run ended with. None where all acts are the same: then something else made the difference,
     and there is nothing to prefer.
     """
-    for (place, good), (other_place, bad) in zip(acts(won), acts(lost), strict=False):
+    held = [act for act in acts(won) if not is_failed(won, act[1])]
+    for (place, good), (other_place, bad) in zip(held, acts(lost), strict=False):
         if same(good, bad):
             continue
         alike = same_history(won.steps[:place], lost.steps[:other_place]) and won.prompt == lost.prompt
         return Example(
             entity=won.entity,
+            task=won.task,
             prompt=won.prompt + won.steps[:place],
             good=[good],
             bad=[renamed(bad, good)],

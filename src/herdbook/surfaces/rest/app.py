@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from starlette.routing import Route, Router
@@ -68,9 +69,18 @@ class RestApp:
     """The ASGI application over one service. It lives on one event loop; `close` commits what it accepted."""
 
     def __init__(
-        self, service: Service, *, waiting_max: int = WAITING_MAX, mcp: Mount | None = None, spans: RequestSpans | None = None
+        self,
+        service: Service,
+        *,
+        waiting_max: int = WAITING_MAX,
+        mcp: Mount | None = None,
+        spans: RequestSpans | None = None,
+        upstreams: Path | None = None,
     ) -> None:
+        from herdbook.surfaces.rest.completions import CompletionsEndpoint, Models, ModelsEndpoint  # they are endpoints of this
+
         self.service = service
+        self.models = Models(upstreams)
         self.spans = spans
         self.mounted = None if mcp is None else mcp(self.perform)
         self.metrics = Metrics()
@@ -91,6 +101,9 @@ class RestApp:
             [
                 Route("/v1/stream", StreamEndpoint(self)),
                 Route("/v1/traces", SpansEndpoint(self)),
+                Route("/v1/models", ModelsEndpoint(self)),
+                Route("/v1/models/{model}", ModelsEndpoint(self)),
+                Route("/v1/chat/completions", CompletionsEndpoint(self, self.models)),
                 Route("/v1/{verb}", VerbEndpoint(self)),
                 Route("/boxes/{box}/v1/{verb}", AssertedEndpoint(self)),
                 *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
@@ -109,6 +122,7 @@ class RestApp:
         await self.writer.close()
         self.asker.shutdown()
         self.patient.shutdown()
+        self.models.close()
         if self.spans is not None:
             await asyncio.to_thread(self.spans.close)
 

@@ -46,7 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-format", choices=FORMATS, default="text", help="how to say it; `json` is one object a line")
 
 
-def run(args: argparse.Namespace, service: Service, *, key: str | None, identity: str, mcp: Mount | None = None) -> int:
+def run(
+    args: argparse.Namespace,
+    service: Service,
+    *,
+    key: str | None,
+    identity: str,
+    mcp: Mount | None = None,
+    upstreams: Path | None = None,
+) -> int:
     """Serve until SIGTERM or SIGINT. The service stays open: whoever opened it closes it."""
     start_logging(sys.stderr, level=args.log_level, form=args.log_format)
     again = as_typed(args)
@@ -55,7 +63,7 @@ def run(args: argparse.Namespace, service: Service, *, key: str | None, identity
         check_key(key, serve=again)
     keyed = key is not None or keys_exist(service)
     sock = bind_unix(args.unix) if args.unix is not None else bind_guarded(args.host, args.port, keyed=keyed, serve=again)
-    app = RestApp(service, mcp=mcp, spans=request_spans(os.environ))
+    app = RestApp(service, mcp=mcp, upstreams=upstreams, spans=request_spans(os.environ))
     edge = Edge(app, on_refusal=app.metrics.refused)
     state = {"door": door(service, key, identity=identity, on_unix=args.unix is not None)}
     serve(edge, sock, state=state, on_ready=lambda: print(ready(url_of(sock), args), flush=True), on_stop=app.close)

@@ -59,6 +59,7 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "What `changes` answers, as server-sent events as soon as there are any; resumed by `Last-Event-ID`.",
         "text/event-stream",
     ),
+    "/v1/models": ("The names that models answer under here, as the OpenAI protocol lists them.", "application/json"),
     "/healthz": ("The process is alive.", "application/json"),
     "/readyz": ("The record answers, and writes are being taken; 503 otherwise.", "application/json"),
     "/metrics": ("What the server counts about itself, for Prometheus.", "text/plain"),

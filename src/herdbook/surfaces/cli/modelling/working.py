@@ -1,0 +1,113 @@
+"""Training and serving: datasets out of the record, the trainer in a process of its own, a model server watched over."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from herdbook.base import text
+from herdbook.base.errors import ExtraMissing, InvalidRequest, Unavailable
+from herdbook.slowloop.models import job as jobs
+from herdbook.slowloop.models import upstreams
+from herdbook.slowloop.models.job import Job
+from herdbook.slowloop.models.serving import ModelServer
+from herdbook.surfaces.cli.invocation import Invocation
+from herdbook.surfaces.cli.terminal import Answer
+
+LOOK_SECONDS: Final = 0.3
+TINY_PARAMETERS: Final = 300_000
+SAID_CHARS_MAX: Final = 800
+RESTARTS_MAX: Final = 5
+SETTLED_SECONDS: Final = 60  # after so long a server that ends has had its time, and is started afresh
+
+
+def data(invocation: Invocation, folder: Path, job: Job, *, entity: str | None, holdout: float) -> list[Answer]:
+    """The job's datasets, exported unless they are there: the same ones after a kill."""
+    from herdbook.slowloop.export.dataset import Choices, export
+
+    made = []
+    for kind in dict.fromkeys(("sft", "dpo", job.then or "sft")):
+        if not (folder / "data" / kind).exists():
+            path = None if entity is None else text.entity_path(entity)
+            choices = Choices(kind=kind, entity=path, holdout=holdout)
+            progress = invocation.terminal.progress("runs read")
+            made.append(
+                export(lambda fields: invocation.ask("runs", fields), folder / "data" / kind, choices, progress=progress).manifest
+            )
+    if not (folder / "data" / "sft" / "train.jsonl").is_file():
+        raise InvalidRequest("no run teaches anything yet: herdbook export check says what each one lacks")
+    return made
+
+
+def parameters_of(base: str) -> int:
+    """About how many weights a base has: from the size of its files, two bytes each; unknown ones count as a billion."""
+    files = list(Path(base).glob("*.safetensors")) if Path(base).is_dir() else []
+    return TINY_PARAMETERS if base == jobs.TINY else sum(file.stat().st_size for file in files) // 2 or 10**9
+
+
+def train(invocation: Invocation, folder: Path) -> None:
+    """Run the trainer to its end, and show how far it is."""
+    show = bar(invocation)
+    with (folder / "trainer.log").open("ab") as log:
+        words = [sys.executable, "-m", "herdbook.slowloop.models.training", str(folder.absolute())]
+        with subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL) as process:
+            try:
+                while process.poll() is None:
+                    for told in jobs.progress(folder)[-1:]:
+                        show(told)
+                    time.sleep(LOOK_SECONDS)
+            finally:
+                process.terminate()
+    if process.returncode:
+        said = (folder / "trainer.log").read_text(encoding="utf-8", errors="replace")[-SAID_CHARS_MAX:]
+        if "ModuleNotFoundError" in said:
+            raise ExtraMissing.of("train", what="the trainer")
+        last = said.strip().rpartition("\n")[2]
+        raise Unavailable(
+            f"the trainer ended with code {process.returncode}: {last}; {folder / 'trainer.log'} has the rest, run it again"
+        )
+
+
+def bar(invocation: Invocation) -> Callable[[dict[str, Any]], None]:
+    """How far the trainer is, in place; silent where nobody watches."""
+    terminal = invocation.terminal
+    watched = not terminal.as_json and terminal.remarks.isatty()
+
+    def show(told: dict[str, Any]) -> None:
+        if watched:
+            done = int(told["done"] * 30)
+            loss = f" loss {float(told['loss']):.3f}" if told.get("loss") is not None else ""
+            terminal.remarks.write(f"\r\x1b[K{told['stage']} [{'#' * done}{' ' * (30 - done)}] {told['done']:.0%}{loss}")
+            terminal.remarks.flush()
+
+    return show
+
+
+def serve(invocation: Invocation, name: str, *, threads: int) -> int:
+    """A model server under the name of an upstream, started again when it ends, until somebody ends this command."""
+    folder, failures = invocation.settings.upstreams, 0
+    upstreams.checked_name(name)
+    try:
+        while failures < RESTARTS_MAX:
+            began, server = time.monotonic(), ModelServer(threads=threads)
+            try:
+                server.ready()
+                upstreams.put(folder, name, server.url)
+                invocation.terminal.show(
+                    {"upstream": name, "url": server.url}, [f"models are served at {server.url}, as the upstream {name}"]
+                )
+                sys.stdout.flush()
+                server.wait()
+            finally:
+                server.stop()
+            failures = failures + 1 if time.monotonic() - began < SETTLED_SECONDS else 1
+            invocation.terminal.remark(f"the model server ended, and is started again ({failures} of {RESTARTS_MAX})")
+    finally:
+        with suppress(OSError):
+            upstreams.drop(folder, name)
+    raise Unavailable(f"the model server ended {RESTARTS_MAX} times in a row: look at what it says with `transformers serve`")

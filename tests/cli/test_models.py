@@ -1,0 +1,93 @@
+"""herdbook models: a model is examined, promoted only for its examination, compared, and taken back, as a person does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from herdbook.testing.records import person
+from tests.record.files import sqlite_book
+from tests.slowloop.conftest import Fleet
+from tests.slowloop.model_server import model_server
+
+TASKS = 45
+
+
+def spelled(number: int) -> dict[str, Any]:
+    """The call that solves a task, which is spelled in its words: whoever can read gets it right, whoever remembers does not."""
+    letters = chr(97 + number // 26) + chr(97 + number % 26)
+    return {"name": "set", "arguments": {"to": letters}}
+
+
+@pytest.fixture
+def job(tmp_path: Path, herdbook) -> Path:
+    """A record with runs of many tasks, each done once well and once badly, and a job's data out of it."""
+    home = tmp_path / ".local" / "share" / "herdbook"
+    home.mkdir(parents=True)
+    book = sqlite_book(home / "record.db")
+    fleet = Fleet(person(book.open()), book)
+    for number in range(TASKS):
+        call = spelled(number)
+        fleet.run(f"won-{number}", (call["name"], call["arguments"]), task=json.dumps(call))
+        fleet.run(f"lost-{number}", ("set", {"to": "nothing"}), task=json.dumps(call), kind="failure")
+    book.close()
+    for kind in ("sft", "dpo"):
+        made = herdbook("export", "training", str(tmp_path / "job" / "data" / kind), "--kind", kind, "--holdout", "0.7")
+        assert 0 == made.code, made.err
+    return tmp_path / "job"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    with model_server(tmp_path) as found:
+        yield found
+
+
+def test_a_better_model_is_promoted_and_taken_back(job: Path, url: str, herdbook) -> None:
+    """The way from an examination to an answer, and back, would be broken somewhere."""
+    words = ("models", "evaluate", str(job), "mine", "--model", f"{url}#echo", "--base", f"{url}#mute")
+    model = herdbook(*words, "--json").json
+    report = model["metrics"]["evaluation"]
+    assert (1.0, 0.0, 0.0) == tuple(report["scores"][who]["exact_call"]["mean"] for who in ("model", "base", "replay"))
+    assert 30 <= report["tasks"]
+    assert 0 < report["bad_acts"]
+    assert model["artefact"] == herdbook(*words, "--json").json["artefact"]
+    assert 0 == herdbook("models", "route", "fixer", "laptop", "mute").code
+    assert (
+        0 == herdbook("models", "promote", model["artefact"], "fixer", "laptop", "echo", "--percent", "10", "--why", "try").code
+    )
+    listed = herdbook("models", "ls").out
+    assert "fixer: " + model["artefact"] + " as echo of laptop, for 10 % of the runs" in listed
+    assert "the others: mute of laptop" in listed
+    assert "may be promoted" in herdbook("models", "show", model["artefact"]).out
+    assert "nothing can be compared yet" in herdbook("models", "compare", "fixer").out
+    assert 0 == herdbook("models", "rollback", "fixer").code
+    assert "fixer: mute of laptop" in herdbook("models", "ls").out
+    holding = herdbook("artefacts", "--run", "won-44", "--json").json["artefacts"]
+    assert {"dataset", "model"} == {each["kind"] for each in holding}, "who is erased is found in the model, too"
+
+
+def test_a_model_that_learned_nothing_is_refused_in_a_sentence(job: Path, url: str, herdbook) -> None:
+    """Somebody would look for a switch to force it, or for a bug."""
+    words = ("models", "evaluate", str(job), "mine", "--model", f"{url}#mute", "--base", f"{url}#mute")
+    model = herdbook(*words, "--json").json
+    herdbook("models", "route", "fixer", "laptop", "mute")
+    refused = herdbook("models", "promote", model["artefact"], "fixer", "laptop", "mute")
+    assert 0 != refused.code
+    assert "it is not shown to be better than the base model at the calls of successful runs" in refused.err
+    assert "fixer: mute of laptop" in herdbook("models", "ls").out
+
+
+def test_an_examination_without_a_server_says_so(job: Path, herdbook) -> None:
+    """A traceback would be all there is to go by."""
+    told = herdbook(
+        "models", "evaluate", str(job), "mine", "--model", "http://127.0.0.1:9/v1#a", "--base", "http://127.0.0.1:9/v1#b"
+    )
+    assert "http://127.0.0.1:9/v1 did not answer as a model server does" in told.err
+    assert 1 == told.err.count("\n")
+    assert "holds no job: herdbook models train makes one" in herdbook("models", "evaluate", str(job), "mine").err
+    assert 2 == herdbook("models", "promote", "only-one-word").code
