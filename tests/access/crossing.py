@@ -39,7 +39,12 @@ FIELDS |= {
     "ranker",
     "artefact",
 }
-MAKING = {"start_session": {"session"}, "commit_outcome": {"ref"}, "box_open": {"box"}}  # by the name that is given
+MAKING = {
+    "start_session": {"session"},
+    "model_call": {"session"},
+    "commit_outcome": {"ref"},
+    "box_open": {"box"},
+}  # by the name that is given
 VARYING = frozenset(
     [
         "request_id",
@@ -73,6 +78,8 @@ VARYING = frozenset(
         "state",
         "attempt",
         "artefact",
+        "before",  # what one had routed oneself
+        "model",
         "revoked",
     ]
 )

@@ -11,8 +11,8 @@ from importlib.resources.abc import Traversable
 
 import pytest
 
-from herdbook.record.record import TRIGGERS
 from herdbook.record.store.queries import load_migrations, load_queries
+from herdbook.record.triggers import TRIGGERS
 
 # Keys that do not begin with the tenant, each with its reason.
 EXPLAINED = {

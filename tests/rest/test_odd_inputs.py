@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from herdbook.service.door import Service
 from herdbook.service.verbs import VERBS
 from herdbook.surfaces.rest import examples
-from tests.rest.serving import ENTRY, KEY, Server, open_service, serving
+from tests.rest.serving import ENTRY, KEY, NEED_A_FIT, Server, open_service, serving
 
-LEARNT = ("calibrate", "promote", "retrain", "rollback")  # refused as long as there is nothing to learn from
+LEARNT = NEED_A_FIT | {"calibrate", "retrain"}  # refused as long as there is nothing to learn from
 DEEP = b"[" * 100_000
 NOBODYS = {"entity": "acme/ci", "key": "nobody wrote this"}
 WRITE = {**ENTRY, "value": 1, "why": "because"}
@@ -44,7 +44,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     service = open_service(folder)
     with serving(service) as server:
         for verb, fields in examples.REQUESTS.items():
-            refused = (400, 403, 404) if verb in LEARNT else (403,)
+            refused = (400, 403, 404, 409) if verb in LEARNT else (403,)
             assert server.post(verb, fields).status in (200, *refused), verb
         server.post("search", {"query": "bring the text index up to date"})
         yield Told(server, folder)

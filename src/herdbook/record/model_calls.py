@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from herdbook.base import limits
-from herdbook.base.redaction import redacted
+from herdbook.base.redaction import keepable
 from herdbook.record import sessions
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Transaction
@@ -21,7 +21,7 @@ from herdbook.record.types import Stamp
 MODEL_CONTEXT: Final = "model"  # the context that says which model answered
 TOOLS_CONTEXT: Final = "tools"
 ROLES: Final = {"developer": "system", "function": "tool"}
-CUT: Final = " [cut]"
+TOLD_CHARS_MAX: Final = 16_000  # of a call's arguments or result; longer ones are cut, and say so
 
 Message = Mapping[str, Any]
 
@@ -55,11 +55,10 @@ def keep_step(record: Record, tx: Transaction, stamp: Stamp, session: str, step:
     body = json.dumps([session, step.place, step.name, step.text, step.call], sort_keys=True)
     fields = {"session": session, "request_id": f"m-{blake2b(body.encode(), digest_size=16).hexdigest()}"}
     if step.call is None:
-        told = fields | {"name": step.name, "text": clipped(redacted(step.text).text)}
-        sessions.record_context(record, tx, stamp, told, at=at)
+        sessions.record_context(record, tx, stamp, fields | {"name": step.name, "text": fit(step.text)}, at=at)
         return
-    args = json.loads(redacted(json.dumps(step.call["arguments"], ensure_ascii=False)).text)
-    action = {"tool": step.call["name"], "args": args, "result": clipped(redacted(step.text).text), "ok": None}
+    args, result = (keepable(value, chars_max=TOLD_CHARS_MAX).value for value in (step.call["arguments"], step.text))
+    action = {"tool": step.call["name"], "args": args, "result": result, "ok": None}
     sessions.record_action(record, tx, stamp, fields | action, at=at)
 
 
@@ -90,10 +89,16 @@ def turn(messages: Sequence[Message], place: int, message: Message) -> Iterator[
 def call_of(messages: Sequence[Message], ident: Any) -> dict[str, Any] | None:
     """The call that a result answers, from the conversation itself."""
     for message in reversed(messages):
-        for call in message.get("tool_calls") or ():
+        for call in objects(message.get("tool_calls")):
             if call.get("id") == ident:
-                return {"name": call["function"]["name"], "arguments": parsed(call["function"].get("arguments"))}
+                [function] = objects([call.get("function")]) or [{}]
+                return {"name": str(function.get("name")), "arguments": parsed(function.get("arguments"))}
     return None
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """What a client sends as a list of objects, as far as it is one."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def parsed(arguments: Any) -> Any:
@@ -107,13 +112,15 @@ def parsed(arguments: Any) -> Any:
 
 def text_of(content: Any) -> str:
     """The words of a message; pictures and files are named by their type only."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    parts = [part if isinstance(part, dict) else {"type": "unknown"} for part in content]
-    return "\n".join(str(part["text"]) if "text" in part else f"[{part.get('type')}]" for part in parts)
+    if isinstance(content, str):
+        return content
+    return "\n".join(
+        str(part["text"]) if "text" in part else f"[{part.get('type')}]"
+        for part in objects(content if isinstance(content, list) else [content])
+    )
 
 
-def clipped(text: str) -> str:
-    """As much as a context may hold."""
-    most = limits.TASK_CHARS_MAX
-    return text if len(text) <= most else text[: most - len(CUT)] + CUT
+def fit(text: str) -> str:
+    """A text as a context or a task may hold it: without secrets and controls, and what is cut says so."""
+    found: str = keepable(text, chars_max=limits.TASK_CHARS_MAX - 64).value
+    return found

@@ -22,6 +22,7 @@ from herdbook.record.cache import BoundedCache
 from herdbook.record.seals import Part
 from herdbook.record.store.opening import open_store
 from herdbook.record.store.protocol import Exposure, Reader, Row, Serving, Store, Transaction
+from herdbook.record.triggers import TRIGGERS
 from herdbook.record.tunables import DEFAULT, Tuning, in_force, line_of
 from herdbook.record.types import Head, HeadRow, Moved, Served, Session, Shown, Version
 
@@ -30,51 +31,6 @@ INDEX_WAIT_SECONDS = 0.05  # a search that finds the record busy answers from th
 CACHED_NAMES_MAX = 100_000
 ERASURES_SEEN_SECONDS = 1.0  # within which every process passes by what was erased
 SEAL_CHECK = "herdbook seal check"
-TRIGGERS = frozenset(
-    {  # what must hold whatever writes
-        "outcome_cause_moves_trust_v1",
-        "outcome_cause_moves_as_told_v1",
-        "revision_refolds_trust_v1",
-        "version_without_gap_v1",
-        "version_is_immutable_v1",
-        "version_is_kept_v1",
-        "entry_moves_one_version_v1",
-        "outcome_is_immutable_v1",
-        "outcome_is_kept_v1",
-        "outcome_cause_is_a_log_v1",
-        "outcome_cause_is_kept_v1",
-        "revision_is_immutable_v1",
-        "revision_is_kept_v1",
-        "attestation_is_immutable_v1",
-        "attestation_is_kept_v1",
-        "trace_is_immutable_v1",
-        "trace_is_kept_v1",
-        "read_is_recalled_v1",
-        "tenant_has_multipliers_v1",
-        "access_key_only_ends_v1",
-        "access_key_is_kept_v1",
-        "audit_is_immutable_v1",
-        "audit_is_kept_v1",
-        "tuning_is_immutable_v1",
-        "tuning_is_kept_v1",
-        "ranker_is_immutable_v1",
-        "ranker_is_kept_v1",
-        "erasure_is_immutable_v1",
-        "erasure_is_kept_v1",
-        "erased_session_is_immutable_v1",
-        "erased_session_is_kept_v1",
-        "erased_version_is_immutable_v1",
-        "erased_version_is_kept_v1",
-        "artefact_is_immutable_v1",
-        "artefact_is_kept_v1",
-        "artefact_state_is_immutable_v1",
-        "artefact_state_is_kept_v1",
-        "entry_is_touched_v1",
-        "claim_is_touched_v1",
-        "model_route_is_immutable_v1",
-        "model_route_is_kept_v1",
-    }
-)
 
 
 class Record:

@@ -103,6 +103,24 @@ class ModelsContract(Contract):
         assert ["tools", "model", "user", "assistant"] == [each["name"] for each in found["contexts"]]
         assert "make it pass" == found["task"]
 
+    def test_whatever_a_client_sends_is_kept_as_far_as_it_can_be(self, ann: Desk) -> None:
+        """One odd message would lose the whole call, after it was answered."""
+        route(ann)
+        odd: list[Any] = [
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}, 5, {"type": "text", "text": "look"}]},
+            {"role": "user", "content": {"text": "no list"}},
+            {"role": "assistant", "content": None, "tool_calls": ["no call", {"id": "c1", "custom": {"name": "x"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "\x1b[31mred\x1b[0m " + "é" * 20_000},
+            {"role": "user", "content": "\ud800 and on"},
+        ]
+        call(ann, 1, "run-1", *odd, answer="done")
+        found = ann.do("runs")["runs"][0]
+        assert [*["user"] * 4, "assistant"] == [each["name"] for each in found["contexts"] if each["name"] != "model"]
+        texts = [each["text"] for each in found["contexts"] if each["name"] == "user"]
+        assert ["make it pass", "[image_url]\nlook", "no list", "? and on"] == texts
+        [action] = found["actions"]
+        assert ("None", "red é", "characters more)") == (action["tool"], action["result"][:5], action["result"][-16:])
+
     def test_a_secret_in_a_conversation_is_not_kept(self, ann: Desk) -> None:
         """What somebody pasted into a chat would be trained on."""
         route(ann)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from herdbook.base import text
+from herdbook.base import limits, text
 from herdbook.base.errors import NotPromotable
 from herdbook.base.ids import new_name
 from herdbook.record import artefacts, model_calls, routes
@@ -96,12 +96,27 @@ def compared(route: dict[str, Any], results: dict[str, dict[str, list[bool]]]) -
 
 def model_call(service: Service, caller: Caller, request: requests.ModelCall) -> Work:
     """Keep one call in its run."""
-    route = routes.was(service.record, service.record.store, caller.tenant, request.alias, request.n)
-    target = arms.chosen(route, alias=request.alias, entity=request.entity, unit=request.unit or request.session or "")
-    fields = plain(request) | {"session": new_name("s") if request.session is None else request.session}
+    fields = plain(request) | checked(request)
+    route = routes.was(service.record, service.record.store, caller.tenant, fields["alias"], request.n)
+    unit = fields["unit"] or fields["session"] or ""
+    target = arms.chosen(route, alias=fields["alias"], entity=fields["entity"], unit=unit)
+    fields["session"] = fields["session"] or new_name("s")
     task = next((model_calls.text_of(each.get("content")) for each in request.messages if each.get("role") == "user"), "")
-    fields |= {"model": routes.label(target), "task": model_calls.clipped(task) or None}
+    fields |= {"model": routes.label(target), "task": model_calls.fit(task) or None}
     return stamped(service, caller, model_calls.keep, fields)
+
+
+def checked(request: requests.ModelCall) -> dict[str, Any]:
+    """What names something, and what was said, within their limits, whether or not the run begins with this call."""
+    named = {"alias": request.alias, "session": request.session, "unit": request.unit}
+    told: dict[str, Any] = {
+        what: None if name is None else text.identifier(name, what="session id" if what == "session" else what)
+        for what, name in named.items()
+    }
+    told["agent"] = text.name(request.agent, what="agent")
+    told["entity"] = None if request.entity is None else text.entity_path(request.entity)
+    told["answer"] = request.answer and text.prose(request.answer, what="answer", chars_max=limits.TASK_CHARS_MAX)
+    return told
 
 
 def picked(service: Service, caller: Caller, *, alias: str, entity: str | None, unit: str) -> tuple[int, dict[str, Any]]:

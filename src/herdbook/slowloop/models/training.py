@@ -165,12 +165,11 @@ def progress_to(folder: Path, name: str) -> Any:
     """A callback that says how far a stage is."""
     from transformers import TrainerCallback
 
-    class Progress(TrainerCallback):  # type: ignore[misc] # the library is not typed
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-            done = state.global_step / max(state.max_steps, 1)
-            say(folder, stage=name, done=done, step=state.global_step, steps=state.max_steps, loss=(logs or {}).get("loss"))
+    def on_log(self: Any, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+        done = state.global_step / max(state.max_steps, 1)
+        say(folder, stage=name, done=done, step=state.global_step, steps=state.max_steps, loss=(logs or {}).get("loss"))
 
-    return Progress()
+    return type("Progress", (TrainerCallback,), {"on_log": on_log})()
 
 
 def say(folder: Path, **said: Any) -> None:

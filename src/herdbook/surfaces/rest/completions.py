@@ -24,6 +24,7 @@ from herdbook.base.errors import HerdbookError, InvalidRequest, NotFound, Unavai
 from herdbook.base.http_edge import Internal
 from herdbook.base.ids import new_name
 from herdbook.record import sessions
+from herdbook.record.model_calls import fit
 from herdbook.service import reaching
 from herdbook.service.callers import Caller
 from herdbook.service.models.acts import aliases, picked
@@ -197,7 +198,7 @@ class CompletionsEndpoint(Endpoint):
         """The call in its run. One that cannot be kept was answered all the same; that is logged, never hidden."""
         counted = usage if isinstance(usage, dict) else {}
         fields = asked.fields | {
-            "answer": answer if isinstance(answer, str) and answer else None,
+            "answer": fit(answer) if isinstance(answer, str) and answer else None,
             "prompt_tokens": counted.get("prompt_tokens"),
             "answer_tokens": counted.get("completion_tokens"),
             "milliseconds": round((time.perf_counter() - asked.started) * 1_000),

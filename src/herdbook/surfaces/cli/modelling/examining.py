@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from herdbook.base import limits
 from herdbook.base.errors import NotFound
 from herdbook.service.models.acts import EVALUATION
+from herdbook.slowloop.export.card import card as dataset_card
+from herdbook.slowloop.export.dataset import runs_of
 from herdbook.slowloop.models import examination, judging
 from herdbook.slowloop.models import job as jobs
 from herdbook.slowloop.models.serving import served
 from herdbook.slowloop.models.upstream import Upstream
 from herdbook.surfaces.cli.invocation import Invocation
+from herdbook.surfaces.cli.modelling.working import registrar
 from herdbook.surfaces.cli.terminal import Answer
 
 KINDS: Final = ("sft", "dpo", "kto")  # datasets a job may have, each a folder of its data
@@ -78,33 +79,11 @@ def made_of(job: Path, model: Upstream) -> dict[str, Any]:
 
 
 def registered(invocation: Invocation, folder: Path) -> str:
-    """A dataset in the register, with the runs it has rows from; one that is there is found again."""
+    """A dataset in the register, where its export has put it already, unless it was made from another record."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    lineage = {"manifest": manifest["id"], "choices": manifest["choices"], "snapshot": manifest["snapshot"]}
-    kept = invocation.ask(
-        "artefact_keep",
-        {
-            "kind": "dataset",
-            "name": f"{manifest['choices']['kind']}-{manifest['id']}",
-            "hash": sha256((folder / "manifest.json").read_bytes()).hexdigest(),
-            "lineage": lineage,
-        },
-    )
-    runs = runs_of(folder)
-    while page := list(islice(runs, limits.ARTEFACT_RUNS_MAX)):
-        invocation.ask("artefact_runs", {"artefact": kept["artefact"], "runs": page})
-    return str(kept["artefact"])
-
-
-def runs_of(folder: Path) -> Iterator[str]:
-    """The runs a dataset has rows from, each once."""
-    seen: set[str] = set()
-    with (folder / "rows.jsonl").open(encoding="utf-8") as rows:
-        for row in rows:
-            for run in json.loads(row)["runs"]:
-                if run not in seen:
-                    seen.add(run)
-                    yield run
+    keep = registrar(invocation)
+    keep(folder.name, manifest, runs_of(folder / "rows.jsonl"), dataset_card(manifest))
+    return str(keep.artefact)
 
 
 def card(name: str, report: dict[str, Any]) -> str:

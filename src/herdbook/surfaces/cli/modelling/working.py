@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from herdbook.base import text
 from herdbook.base.errors import ExtraMissing, InvalidRequest, Unavailable
+from herdbook.slowloop.export.registering import Registrar
 from herdbook.slowloop.models import job as jobs
 from herdbook.slowloop.models import upstreams
 from herdbook.slowloop.models.job import Job
@@ -30,18 +31,24 @@ def data(invocation: Invocation, folder: Path, job: Job, *, entity: str | None, 
     """The job's datasets, exported unless they are there: the same ones after a kill."""
     from herdbook.slowloop.export.dataset import Choices, export
 
+    path = None if entity is None else text.entity_path(entity)
     made = []
     for kind in dict.fromkeys(("sft", "dpo", job.then or "sft")):
         if not (folder / "data" / kind).exists():
-            path = None if entity is None else text.entity_path(entity)
-            choices = Choices(kind=kind, entity=path, holdout=holdout)
+            choices, keep = Choices(kind=kind, entity=path, holdout=holdout), registrar(invocation)
             progress = invocation.terminal.progress("runs read")
-            made.append(
-                export(lambda fields: invocation.ask("runs", fields), folder / "data" / kind, choices, progress=progress).manifest
+            exported = export(
+                lambda fields: invocation.ask("runs", fields), folder / "data" / kind, choices, keep=keep, progress=progress
             )
+            made.append(exported.manifest)
     if not (folder / "data" / "sft" / "train.jsonl").is_file():
         raise InvalidRequest("no run teaches anything yet: herdbook export check says what each one lacks")
     return made
+
+
+def registrar(invocation: Invocation) -> Registrar:
+    """It tells the record of a dataset; told again, it is the same one."""
+    return Registrar(lambda verb, fields: invocation.ask(verb, dict(fields)))
 
 
 def parameters_of(base: str) -> int:
