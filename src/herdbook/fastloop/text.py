@@ -11,12 +11,14 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from herdbook.record.types import Version
 
 NORMALISED_CHARS: Final = 1024  # a character torn at a border is at worst not found by its whole form
 TOKEN_CHARS_MAX: Final = 64  # longer runs are data; their beginning is enough to find them
+CHUNKS_KEPT: Final = 16_384  # some megabytes at most
 KEY_WEIGHT: Final = 2  # a word in the key counts as if it were said twice
 
 # A query that matches only by these has matched nothing; they are indexed like all others.
@@ -70,11 +72,16 @@ def tokenize(text: str) -> list[str]:
         text = normalised(text)
     found: list[str] = []
     for chunk in text.translate(BREAKS).split():
-        if chunk.isalpha() and chunk.isascii() and (chunk.islower() or chunk.istitle()):
-            found.append(stem(chunk.lower()))
-        else:
-            found.extend(name_tokens(chunk))
+        found += chunk_tokens(chunk) if len(chunk) <= TOKEN_CHARS_MAX else name_tokens(chunk)
     return found
+
+
+@lru_cache(maxsize=CHUNKS_KEPT)
+def chunk_tokens(chunk: str) -> tuple[str, ...]:
+    """The tokens of what stands between two spaces. The same few words are met in most entries."""
+    if chunk.isalpha() and chunk.isascii() and (chunk.islower() or chunk.istitle()):
+        return (stem(chunk.lower()),)
+    return tuple(name_tokens(chunk))
 
 
 def name_tokens(chunk: str) -> Iterator[str]:
