@@ -14,7 +14,7 @@ from pathlib import Path
 
 import herdbook
 from bench import notes
-from bench.outcomes import seconds_to_commit
+from bench.outcomes import after_reading, commit
 from bench.product import filled, opened
 from bench.timing import Claim, Result, Scale, Side, interleave, ratios, seconds_each
 
@@ -56,7 +56,7 @@ def first_read_side(book: herdbook.Client, record: Path, entries: int) -> Side:
 
 
 def outcome_side(causes: int) -> MakeSide:
-    return lambda book, record, entries: seconds_to_commit(book, entries, causes, random.Random(5))
+    return lambda book, record, entries: after_reading(commit, book, entries, causes)
 
 
 MEASURED: dict[str, tuple[str, MakeSide]] = {

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -22,12 +22,12 @@ from bench import notes
 from bench.briefing import median_ms
 from bench.growth import read_side
 from bench.http_load import drive, post
-from bench.outcomes import seconds_to_commit
+from bench.outcomes import BOUNDS, beside_bare
 from bench.peers import amfs, postgres
 from bench.product import filled, opened, serving
 from bench.rest import write_request, writing
 from bench.servers import Unavailable
-from bench.timing import Claim, NotMeasured, Result, Scale, Side, interleave, ratios, seconds_each
+from bench.timing import Claim, NotMeasured, Result, Scale, Side, interleave, ratios
 from herdbook.record.store.postgres.setup import Setup
 
 WRITERS, SECONDS = 16, 1.0
@@ -152,30 +152,28 @@ def bare_upserts(url: Dsn) -> float:
 def of_outcomes(url: Dsn, scale: Scale) -> Iterator[Result]:
     """Ten and a hundred causes against a bare transaction of two rows; then eighty at once on one entry."""
     settled(url, scale)
-    bounds = {10: 6.0, 100: 25.0}
     with psycopg.connect(url, autocommit=True) as connection, opened(url) as book:
         for statement in BARE.split(";"):
             connection.execute(statement.encode())
+        numbers = count()
 
-        def bare_write(number: int) -> None:
+        def write(run: herdbook.Client, causes: int) -> None:
+            number = next(numbers)
             path, key, text, why = f"bench/{number % 10}", f"key-{number % 50}", notes.TEXTS[number % 1_000], notes.why(number)
             with connection.transaction():
                 row = connection.execute(UPSERT, (path, key, text, why)).fetchone()
                 assert row is not None
                 connection.execute(APPEND, (path, key, row[0], text, why))
 
-        import random
-
-        sides = {str(causes): seconds_to_commit(book, 10_000, causes, random.Random(1)) for causes in bounds}
-        turns = interleave({"bare": lambda: seconds_each(bare_write, 150), **sides}, scale.passes)
-        for causes, bound in bounds.items():
+        turns = interleave(beside_bare(write, book, 10_000), scale.passes)
+        for causes, bound in BOUNDS.items():
             yield Claim(
                 name=f"postgres.causes{causes}",
                 says=f"commit_outcome with {causes} causes on PostgreSQL, against a bare write transaction there",
-                samples=ratios(turns[str(causes)], turns["bare"]),
+                samples=ratios(turns[f"outcome{causes}"], turns[f"bare{causes}"]),
                 sense="at most",
                 bound=bound,
-                detail={"outcome_us": min(turns[str(causes)]) * 1e6, "bare_us": min(turns["bare"]) * 1e6},
+                detail={"outcome_us": min(turns[f"outcome{causes}"]) * 1e6, "bare_us": min(turns[f"bare{causes}"]) * 1e6},
             )
         yield at_once(url, book)
 
@@ -206,8 +204,7 @@ def of_growth(small: Dsn, large: Dsn, scale: Scale) -> Iterator[Result]:
     counts = {"small": 10_000, "large": scale.entries}
     for url, entries in ((small, counts["small"]), (large, counts["large"])):
         filled(url, (("bench/large", f"key-{n}") for n in range(1_000)), scale.say)
-        settled(url, scale)
-        filled(url, islice(notes.places_as_written(entries), 10_000, None), scale.say)
+        filled(url, notes.places_as_written(entries), scale.say)
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("ANALYZE")
     with opened(small) as small_book, opened(large) as large_book:

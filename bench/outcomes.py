@@ -6,21 +6,26 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import herdbook
 from bench import notes
 from bench.bare import BareRecord
 from bench.product import another_run, filled, opened
-from bench.timing import Claim, Result, Scale, interleave, ratios, seconds_each
+from bench.timing import Claim, Result, Scale, Side, interleave, ratios
 
 ENTRIES = 1_000
 BOUNDS = {10: 6.0, 100: 25.0}  # causes: how many bare writes
-OUTCOMES, WRITES = 10, 150  # a turn
+OUTCOMES = 10  # a turn
 
 
-def seconds_to_commit(book: herdbook.Client, entries: int, causes: int, chosen: random.Random) -> Callable[[], float]:
-    """A turn: run after run, each reads that many entries of an entity somewhere in the record; only its outcome is timed."""
+Act = Callable[[herdbook.Client, int], object]  # what ends a run, and how many entries it read
+
+
+def after_reading(act: Act, book: herdbook.Client, entries: int, causes: int) -> Side:
+    """A turn: run after run, each reads that many entries of an entity somewhere in the record; only what ends it is timed."""
+    chosen = random.Random(5)
 
     def turn() -> float:
         spent = 0.0
@@ -30,12 +35,22 @@ def seconds_to_commit(book: herdbook.Client, entries: int, causes: int, chosen: 
             for key in chosen.sample(range(notes.KEYS_PER_PATH), causes):
                 run.read(*notes.place(entity + key))
             began = time.perf_counter()
-            answer = run.commit_outcome("success", task_input="make the suite pass")
+            act(run, causes)
             spent += time.perf_counter() - began
-            assert len(answer["moved"]) == causes, f"{len(answer['moved'])} entries moved, {causes} were read"
         return spent / OUTCOMES
 
     return turn
+
+
+def commit(run: herdbook.Client, causes: int) -> None:
+    answer = run.commit_outcome("success", task_input="make the suite pass")
+    assert len(answer["moved"]) == causes, f"{len(answer['moved'])} entries moved, {causes} were read"
+
+
+def beside_bare(write: Act, book: herdbook.Client, entries: int) -> dict[str, Side]:
+    """Both sides end a run that has read: a write among writes alone meets warmer caches, and a disk that is not idle."""
+    acts: dict[str, Act] = {"bare": write, "outcome": commit}
+    return {f"{name}{causes}": after_reading(act, book, entries, causes) for causes in BOUNDS for name, act in acts.items()}
 
 
 def claims(scale: Scale) -> Iterator[Result]:
@@ -47,17 +62,20 @@ def claims(scale: Scale) -> Iterator[Result]:
         def bare_write(number: int) -> None:
             bare.write(f"bench/{number % 10}", f"key-{number % 50}", notes.TEXTS[number % len(notes.TEXTS)], notes.why(number))
 
+        numbers = count()
+
+        def write(run: herdbook.Client, causes: int) -> None:
+            bare_write(next(numbers))
+
         with opened(Path(home) / "record.db") as book:
-            chosen = random.Random(1)
-            sides = {str(causes): seconds_to_commit(book, ENTRIES, causes, chosen) for causes in BOUNDS}
-            turns = interleave({"bare": lambda: seconds_each(bare_write, WRITES), **sides}, scale.passes)
+            turns = interleave(beside_bare(write, book, ENTRIES), scale.passes)
         bare.close()
     for causes, bound in BOUNDS.items():
         yield Claim(
             name=f"outcome.causes{causes}",
             says=f"commit_outcome with {causes} causes, against a bare write transaction",
-            samples=ratios(turns[str(causes)], turns["bare"]),
+            samples=ratios(turns[f"outcome{causes}"], turns[f"bare{causes}"]),
             sense="at most",
             bound=bound,
-            detail={"outcome_us": min(turns[str(causes)]) * 1e6, "bare_us": min(turns["bare"]) * 1e6},
+            detail={"outcome_us": min(turns[f"outcome{causes}"]) * 1e6, "bare_us": min(turns[f"bare{causes}"]) * 1e6},
         )

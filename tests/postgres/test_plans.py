@@ -63,3 +63,27 @@ def test_a_hot_query_walks_an_index(ann: Desk, database: str, query: str, analyz
     assert row is not None
     plan = row[0] if isinstance(row[0], list) else json.loads(row[0])
     assert set() == scanned(plan[0]["Plan"]) & LARGE
+
+
+def index_conditions(plan: dict[str, Any], table: str) -> list[str]:
+    """By what a table's rows are found."""
+    mine = [str(plan.get("Index Cond", ""))] if plan.get("Relation Name") == table else []
+    return mine + [condition for part in plan.get("Plans", []) for condition in index_conditions(part, table)]
+
+
+@pytest.mark.slow
+def test_what_counted_today_is_looked_up_by_entry(ann: Desk, database: str) -> None:
+    """An outcome would cost by all that its identity committed that day, where tables were analyzed while they were small."""
+    ann.write("k", 1)
+    with server().admin(database) as admin:
+        admin.execute("ANALYZE")
+    with psycopg.connect(server().url(database, login=LOGIN), autocommit=True) as app:
+        prepare(app, role=APP_ROLE, timeouts={})
+        with app.transaction():
+            opened_for(app, 1)
+            asked = {"tenant": 1, "entries": "[1, 2]", "identity": "ann", "day": 1}
+            row = app.execute(f"EXPLAIN (FORMAT JSON) {QUERIES['counted_already']}".encode(), asked).fetchone()
+    assert row is not None
+    conditions = index_conditions(row[0][0]["Plan"], "counted")
+    assert conditions
+    assert all("entry" in condition for condition in conditions), conditions

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg.rows import tuple_row
 
+from herdbook.record.triggers import TRIGGERS
 from herdbook.testing.records import Desk
 from tests.record import test_trigger as other
 
@@ -122,3 +123,13 @@ def test_any_number_of_causes_moves_each(ann: Desk, count: int) -> None:
     moved = ann.outcome("s", "failure")["moved"]
     assert [(key, 0.5, 0.45) for key in sorted(keys)] == sorted((move["key"], move["before"], move["after"]) for move in moved)
     assert [] == ann.service.record.store.check(1)
+
+
+def test_what_a_doctor_looks_for_is_what_there_is(ann: Desk, admin: psycopg.Connection[Any]) -> None:
+    """A trigger that is missing on a server would not be missed, or one that is not needed there would always be."""
+    rows = admin.execute(
+        "SELECT tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+        " WHERE relnamespace = 'herdbook'::regnamespace AND NOT tgisinternal"
+    ).fetchall()
+    assert {name for (name,) in rows} == TRIGGERS["postgres"]
+    assert [] == ann.do("status")["triggers_missing"]

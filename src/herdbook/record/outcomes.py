@@ -78,13 +78,15 @@ def commit(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
     if before is not None:
         return before | {"moved": moves(tx, stamp.tenant, before.pop("outcome"))}
     said = fields | {"observed": body["observed"]}
-    who = {"tenant": stamp.tenant, "session": session.id}
-    reads = tx.rows("reads_of_session", {**who, "reads": 0}) if said["used"] is None else None
-    causes = find_causes(record, tx, stamp, session, said, reads, success=body["type"] == "success", at=at)
+    asked = ["uncharged_attempts", "last_trace", *(["reads_of_session"] if said["used"] is None else [])]
+    tries, last, *read = tx.rows_of(asked, {"tenant": stamp.tenant, "session": session.id, "reads": 0})
+    reads = read[0] if read else None
+    failed = failed_attempts(tx, stamp.tenant, session.id, tries)
+    causes = find_causes(record, tx, stamp, session, said, reads, failed, success=body["type"] == "success", at=at)
     outcome = insert_outcome(record, tx, stamp, session, ref, body, at=at)
     moved = move_trust(tx, stamp.tenant, outcome, causes)
     note_precedents(tx, stamp.tenant, session, outcome, causes)
-    counts = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at, reads=reads)
+    counts = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at, reads=reads, last=last)
     lacking = traces.missing(task_input=body["task_input"], actions=counts["actions"])
     answer = {
         "outcome": outcome.id,
@@ -126,6 +128,7 @@ def find_causes(
     session: Session,
     fields: dict[str, Any],
     reads: list[Row] | None,
+    failed: list[int],
     *,
     success: bool,
     at: int,
@@ -138,7 +141,7 @@ def find_causes(
         wanted = {"served": list(latest.values())}
     else:
         wanted = {"used": resolve_used(record, tx, stamp, session.id, fields["used"])}
-    wanted["attempt"] = failed_attempts(tx, stamp.tenant, session.id)
+    wanted["attempt"] = failed
     observed = frozenset(json.loads(fields["observed"] or "[]"))
     found = [
         cause
@@ -161,9 +164,8 @@ def charge_once(causes: list[Cause]) -> list[Cause]:
     ]
 
 
-def failed_attempts(tx: Transaction, tenant: int, session: str) -> list[int]:
-    """The versions that failed tries used and no outcome has charged yet."""
-    tries = tx.rows("uncharged_attempts", {"tenant": tenant, "session": session})
+def failed_attempts(tx: Transaction, tenant: int, session: str, tries: list[Row]) -> list[int]:
+    """The versions that failed tries used, of those that no outcome has charged yet."""
     used = [version for result, used in tries if result == "failure" for version in json.loads(used)]
     if tries:
         tx.run("charge_attempts", {"tenant": tenant, "session": session})

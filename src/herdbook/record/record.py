@@ -280,7 +280,7 @@ class Record:
             else "unverified: the seal key is missing"
             if sealed and sealed[0]
             else "none yet",
-            "triggers_missing": sorted(TRIGGERS - triggers),
+            "triggers_missing": sorted(TRIGGERS[self.store.engine] - triggers),
             "problems": self.store.check(tenant),
             "value_bytes_max": self.value_bytes_max,
         }

@@ -52,12 +52,14 @@ def link(
     *,
     at: int,
     reads: list[Row] | None = None,
+    last: list[Row] | None = None,
 ) -> dict[str, int]:
     """Seal what the run has come to, and count it; `row_seal` is of the outcome, attestation or revision that closes it.
 
-    `reads` are all that the run was shown, where the caller has just asked for them.
+    `reads` are all that the run was shown, and `last` is the link to chain to, where the caller has just asked for them.
     """
-    row = tx.row("last_trace", {"tenant": tenant, "session": session})
+    found = tx.rows("last_trace", {"tenant": tenant, "session": session}) if last is None else last
+    row = found[0] if found else None
     nth, before, event_before = (row[0] + 1, row[1], json.loads(row[2])) if row else (1, None, START)
     if before is None:
         before = beginning(record, tx, tenant, session)

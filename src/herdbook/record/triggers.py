@@ -1,10 +1,10 @@
-"""The triggers that every record on SQLite must have: what holds by them holds whatever writes. Doctor names those missing."""
+"""The triggers that a record has to have, by engine: what must hold whatever writes. A doctor says which are missing."""
 
 from __future__ import annotations
 
 from typing import Final
 
-TRIGGERS: Final = frozenset(
+EVERYWHERE: Final = frozenset(
     {
         "outcome_cause_moves_trust_v1",
         "outcome_cause_moves_as_told_v1",
@@ -23,7 +23,6 @@ TRIGGERS: Final = frozenset(
         "attestation_is_kept_v1",
         "trace_is_immutable_v1",
         "trace_is_kept_v1",
-        "read_is_recalled_v1",
         "tenant_has_multipliers_v1",
         "access_key_only_ends_v1",
         "access_key_is_kept_v1",
@@ -49,3 +48,7 @@ TRIGGERS: Final = frozenset(
         "model_route_is_kept_v1",
     }
 )
+TRIGGERS: Final = {
+    "sqlite": EVERYWHERE | {"read_is_recalled_v1"},
+    "postgres": EVERYWHERE | {"access_key_is_given_v1"},  # what was read is counted by the statement that folds it
+}

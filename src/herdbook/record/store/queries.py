@@ -48,8 +48,8 @@ def blocks_of(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Sequence[Any]]
 
 
 @cache
-def for_rows(statement: str, rows: int, mark: str) -> str:
+def for_rows(statement: str, rows: int) -> str:
     """An INSERT of one row as one of several, in their order: a statement costs more than the row in it."""
     values = VALUES.search(statement)
-    assert values is not None and values[1].count(mark) == statement.count(mark), f"this is not an INSERT of one row: {statement}"
+    assert values is not None and values[1].count("?") == statement.count("?"), f"this is not an INSERT of one row: {statement}"
     return statement[: values.start(1)] + ", ".join([values[1]] * rows) + statement[values.end(1) :]

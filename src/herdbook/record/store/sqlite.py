@@ -103,7 +103,7 @@ class Connection:
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
         try:
             for block in blocks_of(rows):
-                self._execute(for_rows(QUERIES[query], len(block), "?"), [part for row in block for part in row])
+                self._execute(for_rows(QUERIES[query], len(block)), [part for row in block for part in row])
         except REFUSED as problem:
             raise translated(problem) from problem
 

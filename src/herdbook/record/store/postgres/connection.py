@@ -17,7 +17,7 @@ from psycopg.types.numeric import Int8Dumper
 
 from herdbook.record.store.postgres.refusals import REFUSED, translated
 from herdbook.record.store.protocol import SERVER, Params, Row
-from herdbook.record.store.queries import blocks_of, for_rows, load_queries
+from herdbook.record.store.queries import load_queries
 
 QUERIES = load_queries("postgres")
 Raw = psycopg.Connection[tuple[Any, ...]]
@@ -66,8 +66,8 @@ class Transaction:
         self._tell(QUERIES[query], params)
 
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
-        for block in blocks_of(rows):
-            self._tell(for_rows(QUERIES[query], len(block), "%s"), [part for row in block for part in row])
+        if rows:  # in arrays, a column each: one statement, prepared once, whatever their number
+            self._tell(QUERIES[query], [list(column) for column in zip(*rows, strict=True)])
 
     def _tell(self, statement: str, params: Params) -> None:
         self.changed = True

@@ -29,7 +29,7 @@ JOIN artefact_state s ON s.tenant = %(tenant)s AND s.artefact = j.value ORDER BY
 
 -- name: insert_artefact_run
 -- Told twice, it is kept once.
-INSERT INTO artefact_run (tenant, session, artefact) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING;
+INSERT INTO artefact_run (tenant, session, artefact) SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[]) ON CONFLICT DO NOTHING;
 
 -- name: artefacts_of_runs
 -- Which datasets have rows from some runs (names as a JSON list), and from how many of them.

@@ -1,7 +1,8 @@
 -- name: insert_audit
 -- One thing somebody did.
 INSERT INTO audit (tenant, at, request, identity, key, box, channel, verb, entity, what, code, writer, n, before, seal)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+                     %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bytea[], %s::bytea[]);
 
 -- name: audit
 -- Newest first, from a time and a place on; each filter may be left out.

@@ -18,11 +18,11 @@ VALUES (%(tenant)s, %(erasure)s, %(kind)s, %(subject)s, %(why)s, %(identity)s, %
 
 -- name: insert_erased_session
 -- The first erasure of a run counts.
-INSERT INTO erased_session (tenant, session, erasure) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING;
+INSERT INTO erased_session (tenant, session, erasure) SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[]) ON CONFLICT DO NOTHING;
 
 -- name: insert_erased_version
 -- The first erasure of a version counts.
-INSERT INTO erased_version (tenant, version, erasure) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING;
+INSERT INTO erased_version (tenant, version, erasure) SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) ON CONFLICT DO NOTHING;
 
 -- name: erased_sessions
 -- Which of some runs (names as a JSON list) are erased.

@@ -18,7 +18,8 @@ VALUES (%(tenant)s, %(outcome)s, %(ref)s, %(session)s, %(type)s, %(identity)s, %
 -- name: insert_cause
 -- A move told whole: the trigger moves the claim by it, and refuses what is not the claim's next move.
 INSERT INTO outcome_cause (tenant, outcome, version, how, factor, credit, result, effective_factor, entry, claim, n, before, after)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::float8[], %s::float8[], %s::smallint[], %s::float8[],
+                     %s::bigint[], %s::bytea[], %s::bigint[], %s::float8[], %s::float8[]);
 
 -- name: moves_of_outcome
 -- What one outcome moved, as it happened.
@@ -34,12 +35,14 @@ SELECT path, factor FROM multiplier WHERE tenant = %(tenant)s AND type = %(type)
 
 -- name: count_once
 -- An unattested outcome counts in evidence once per identity, entry and day.
-INSERT INTO counted (tenant, entry, identity, day) VALUES (%s, %s, %s, %s);
+INSERT INTO counted (tenant, entry, identity, day) SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bigint[]);
 
 -- name: counted_already
--- Which of some entries (ids as a JSON list) have counted today for this identity.
+-- Which of some entries (ids as a JSON list) have counted today for this identity: each is looked up, or the planner may go through
+-- all that the identity counted that day.
 SELECT c.entry FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(entries)s::jsonb) a OFFSET 0) j (value)
-JOIN counted c ON c.tenant = %(tenant)s AND c.entry = j.value AND c.identity = %(identity)s AND c.day = %(day)s;
+CROSS JOIN LATERAL (SELECT c.entry FROM counted c
+  WHERE c.tenant = %(tenant)s AND c.identity = %(identity)s AND c.day = %(day)s AND c.entry = j.value OFFSET 0) c;
 
 -- name: add_base_rate
 -- The entity's own success rate, which evidence is measured against.

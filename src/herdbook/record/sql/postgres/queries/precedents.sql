@@ -1,6 +1,8 @@
 -- name: count_asked
 -- One more run that had this part in its task.
-INSERT INTO asked (tenant, path, name, said, runs, at) VALUES (%s, %s, %s, %s, 1, %s)
+INSERT INTO asked (tenant, path, name, said, runs, at)
+SELECT tenant, path, name, said, 1, at
+FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[]) u (tenant, path, name, said, at)
 ON CONFLICT (tenant, path, name) DO UPDATE SET runs = asked.runs + 1, at = greatest(asked.at, excluded.at);
 
 -- name: add_precedent

@@ -18,12 +18,18 @@ SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::b
                      %s::bigint[], %s::bigint[], %s::text[]) ON CONFLICT DO NOTHING;
 
 -- name: fold_reads
--- What was noted comes into the record with the write that holds the tenant's turn, numbered in the order in which it arrived.
-WITH moved AS (DELETE FROM noted WHERE tenant = %(tenant)s RETURNING *), counted AS (
+-- What was noted comes into the record with the write that holds the tenant's turn, numbered in the order in which it arrived; what was
+-- served of it is folded_now where it is claimed.
+WITH moved AS (DELETE FROM noted WHERE tenant = %(tenant)s RETURNING *), folded_now AS (
   INSERT INTO read (tenant, session, id, version, rank, how, served, probability, at, serving, features, folded)
   SELECT tenant, session, id, version, rank, how, served, probability, at, serving, features, %(folded)s + row_number() OVER (ORDER BY arrived)
-  FROM moved ORDER BY arrived ON CONFLICT DO NOTHING RETURNING folded)
-UPDATE tenant SET folded = (SELECT max(folded) FROM counted) WHERE id = %(tenant)s AND EXISTS (SELECT 1 FROM counted);
+  FROM moved ORDER BY arrived ON CONFLICT DO NOTHING RETURNING folded, version, served
+), recalled AS (
+  UPDATE claim c SET recalls = c.recalls + r.times
+  FROM (SELECT v.path, v.entry, v.claim, count(*) AS times FROM folded_now k
+        JOIN version v ON v.tenant = %(tenant)s AND v.id = k.version WHERE k.served = 1 GROUP BY v.path, v.entry, v.claim OFFSET 0) r
+  WHERE c.tenant = %(tenant)s AND c.path = r.path AND c.entry = r.entry AND c.digest = r.claim)
+UPDATE tenant SET folded = (SELECT max(folded) FROM folded_now) WHERE id = %(tenant)s AND EXISTS (SELECT 1 FROM folded_now);
 
 -- name: reads_of_session
 -- What a session was shown since a folding of the journal, in the order it happened: ids alone would lose that when the clock is set back.

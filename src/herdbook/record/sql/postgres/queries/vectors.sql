@@ -5,7 +5,7 @@ JOIN vector x ON x.tenant = %(tenant)s AND x.space = %(space)s AND x.version = j
 
 -- name: insert_vector
 -- Two processes that embed the same version agree.
-INSERT INTO vector (tenant, space, version, pieces, n) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING;
+INSERT INTO vector (tenant, space, version, pieces, n) SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bytea[], %s::bigint[]) ON CONFLICT DO NOTHING;
 
 -- name: unembedded
 -- Current versions after a given one without a vector in this space, oldest first.

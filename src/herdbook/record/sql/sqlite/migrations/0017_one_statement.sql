@@ -1,0 +1,1 @@
+-- On PostgreSQL only: what moves trust there takes one statement a row.
