@@ -355,6 +355,7 @@ def demo(invocation: Invocation) -> int:
     from herdbook.surfaces.demo import command
     from herdbook.wiring import BoxWiring
 
+    invocation.refuse_server()
     wiring = BoxWiring(invocation.settings)
     try:
         return command.run(wiring, invocation.args)
@@ -369,7 +370,7 @@ def watch(invocation: Invocation) -> int:
 
     if invocation.args.act not in ("work", "execute"):
         return command.run(invocation)
-    watching.refuse_server(invocation)
+    invocation.refuse_server()
     from herdbook.wiring import BoxWiring
 
     wiring = BoxWiring(invocation.settings)
@@ -384,6 +385,7 @@ def fanout(invocation: Invocation) -> int:
     from herdbook.surfaces.cli.commands import fanout as command
     from herdbook.wiring import BoxWiring
 
+    invocation.refuse_server()
     wiring = BoxWiring(invocation.settings)
     try:
         return command.run(invocation, wiring)

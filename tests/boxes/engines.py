@@ -136,7 +136,7 @@ def place_of_its_own() -> Iterator[Path]:
 def served(command: list[str], place: Path, env: dict[str, str]) -> Iterator[Engine]:
     engine = Engine(str(place / "sock"))
     with (place / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(command, cwd=place, env=env, stdout=log, stderr=log, start_new_session=True)
     try:
         eventually(lambda: answers(engine) or process.poll() is not None, what="the engine answers")
         assert process.poll() is None, (place / "log").read_text()[-2000:]

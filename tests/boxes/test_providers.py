@@ -73,6 +73,7 @@ ISOLATED: dict[str, Any] = {
     "sees": [],
     "capabilities": 0,
     "user": 1000,
+    "nests": "",
 }
 APPARMOR = "kernel/apparmor_restrict_unprivileged_userns"
 OUTSIDE = {name: f"{name}:[1]" for name in probe.NAMESPACES}
@@ -87,6 +88,7 @@ OUTSIDE = {name: f"{name}:[1]" for name in probe.NAMESPACES}
         ({"sees": ["/etc/shadow"]}, "/etc/shadow"),
         ({"capabilities": 0x200000}, "0x200000"),
         ({"user": 0}, "root"),
+        ({"nests": "it may make user namespaces"}, "it may make user namespaces"),
         ({"namespaces": {**ISOLATED["namespaces"], "net": "net:[1]"}}, "net namespace"),
     ],
 )

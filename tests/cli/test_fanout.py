@@ -137,6 +137,15 @@ def test_what_was_mistyped_is_said(tmp_path: Path, arguments: tuple[str, ...], s
     assert says in told["error"]["message"]
 
 
+@pytest.mark.parametrize("command", [("fanout", ENTITY, "--vary", "N=1", *COMMAND), ("demo",)])
+def test_a_servers_address_is_refused(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Dead ends and winners would be told to a record on this machine, and the one that was named would never know."""
+    address = {"HERDBOOK_URL": "http://127.0.0.1:9"}
+    told = herdbook(tmp_path / "h", *command, code=2, env=address, cwd=tmp_path)
+    assert "needs the record itself, not a server" in told["error"]["message"]
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_why_an_attempt_failed_is_shown() -> None:
     """A suite that cannot even be imported would look like a space without a solution."""
     why = "N=1: exit code 1: ImportError: no checkout"

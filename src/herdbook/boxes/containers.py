@@ -19,7 +19,7 @@ from herdbook.base.errors import CannotIsolate, HerdbookError, Unavailable
 from herdbook.boxes import owner, recipe
 from herdbook.boxes.directory import BoxDirectories, parts_inside
 from herdbook.boxes.engine import Attached, Engine, Refused, sockets
-from herdbook.boxes.findings import NOT_LINUX, engine_finding
+from herdbook.boxes.findings import NOT_LINUX, OPEN_FIX, engine_finding
 from herdbook.boxes.launch import FIRST_PROCESS
 from herdbook.boxes.probe import NAMESPACES, judge, look_inside
 from herdbook.boxes.provider import HOME_IN_BOX, Box, BoxLimits, BoxSpec, Chunk, Finding, Isolation, demand
@@ -73,7 +73,7 @@ class Containers:
             leaked = look_inside(self, namespaces=[name for name in NAMESPACES if name != "user"])
         except HerdbookError as problem:
             return engine_finding(self.name, problem.message, image=self.image)
-        return judge(self.name, leaked, how="a container, same kernel", fix="see how the engine is set up: `docker info`")
+        return judge(self.name, leaked, how="a container, same kernel", fix=OPEN_FIX)
 
     def create(self, spec: BoxSpec) -> Box:
         demand(self, spec.minimum)

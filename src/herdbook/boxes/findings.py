@@ -33,6 +33,10 @@ ENGINE_CLOSED_FIX = {
     "docker": "add yourself to its group, which is as good as root: `sudo usermod -aG docker $USER`, then log in again",
     "podman": "use your own socket, not root's: `systemctl --user start podman.socket`",
 }
+OPEN_FIX = (
+    "name an image with a whole Python, ctypes too, in HERDBOOK_BOX_IMAGE (Debian's python3-minimal has none), "
+    "and see how the engine is set up: `docker info`"
+)
 CGROUP_FIX = "the engine wants cgroups as systemd sets them up: use the other engine, or a host with cgroups of version 2"
 
 SETTINGS = (

@@ -28,6 +28,15 @@ def connects():
     except OSError:
         return False
     return True
+def nests():
+    try:
+        import ctypes
+    except ImportError:
+        return "whether it may make namespaces cannot be told, since its Python has no ctypes"
+    child = os.fork()
+    if child == 0:
+        os._exit(ctypes.CDLL(None).unshare(0x10000000) == 0)
+    return "it may make user namespaces" if os.waitpid(child, 0)[1] else ""
 status = {line.split(":")[0]: line.split()[-1] for line in open("/proc/self/status")}
 print(json.dumps({
     "processes": sum(name.isdecimal() for name in os.listdir("/proc")),
@@ -36,6 +45,7 @@ print(json.dumps({
     "sees": [path for path in sys.argv[1].split(":") if os.path.exists(path)],
     "capabilities": int(status["CapEff"], 16) | int(status["CapPrm"], 16),
     "user": os.getuid(),
+    "nests": nests(),
 }))
 """
 
@@ -76,6 +86,8 @@ def leaks(inside: dict[str, Any], outside: dict[str, str]) -> list[str]:
         found.append(f"it holds the capabilities {inside['capabilities']:#x}")
     if inside["user"] == 0:
         found.append("it runs as root")
+    if inside["nests"]:
+        found.append(inside["nests"])
     return found
 
 

@@ -61,6 +61,14 @@ class Invocation:
     def remote(self) -> bool:
         return self.settings.url is not None
 
+    def refuse_server(self) -> None:
+        """For a command that puts boxes on the record itself: with a server's address it would silently use another record."""
+        if self.remote:
+            raise Usage(
+                "this command makes boxes and needs the record itself, not a server that has it: "
+                "name the file or the PostgreSQL database with --record, or leave out HERDBOOK_URL (and `url` in settings.toml)"
+            )
+
     @property
     def agent(self) -> str:
         return self.settings.agent or login_name()

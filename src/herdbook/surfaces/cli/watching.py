@@ -118,15 +118,6 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> dict[str, bytes]:
     return {hook: environ[variable].encode(errors="surrogateescape") for hook, variable in config.hooks.items()}
 
 
-def refuse_server(invocation: Invocation) -> None:
-    """A worker puts its boxes on the record itself: behind a server's address it would work off some other record's jobs."""
-    if invocation.remote:
-        raise Usage(
-            f"herdbook watch {invocation.args.act} makes boxes and needs the record itself, not a server that has it:"
-            " leave out --url and HERDBOOK_URL, and name the file or the PostgreSQL database in HERDBOOK_RECORD"
-        )
-
-
 def work(invocation: Invocation, wiring: Wiring) -> int:
     """Do jobs until a signal, or until none waits; the one that is under way is left to the next attempt."""
     with working(invocation, wiring) as worker:

@@ -57,7 +57,8 @@ class Wiring(Protocol):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Try variants of one task in boxes of their own, some at once, until one passes. What fails is written as a dead end at "
-        "once, and no attempt starts that a dead end rules out: not in this fan-out, not in the next one."
+        "once, and no attempt starts that a dead end rules out: not in this fan-out, not in the next one. It needs the record "
+        "itself, a file or a PostgreSQL database, not a server that has it."
     )
     parser.add_argument("entity", metavar="PATH", help="the path of the task, such as acme/checkout")
     parser.add_argument("--task", metavar="TEXT", help="what it is about (the command itself)")

@@ -85,7 +85,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     granting.add_argument("--box", metavar="BOX", help="one box")
     granting.add_argument("--label", metavar="LABEL", help="all boxes that carry this label")
     granting.add_argument("--limit", metavar="N", type=whole_number, default=100, help="for audit: the last N lines (100)")
-    budget = parser.add_argument_group("for budget: what each box may in its life")
+    budget = parser.add_argument_group(
+        "for budget: what each box may over this connection",
+        "each process that serves the gateway counts by itself, from its start",
+    )
     budget.add_argument("--calls", metavar="N", type=whole_number, help="calls (as many as the box may in all)")
     budget.add_argument("--bytes-up", metavar="N", type=whole_number, help="bytes it sends")
     budget.add_argument("--bytes-down", metavar="N", type=whole_number, help="bytes it receives")
