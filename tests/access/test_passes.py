@@ -9,7 +9,7 @@ import pytest
 
 from herdbook.base.reach import Reach
 from herdbook.service.access import keys
-from herdbook.service.access.metering import buckets_of
+from herdbook.service.access.metering import wanted_of
 from herdbook.service.door import Service
 from herdbook.testing.record_book import Book, Desk, refused
 
@@ -123,8 +123,8 @@ def test_a_pass_spends_what_its_key_and_tenant_may(ann: Desk) -> None:
     host = host_key(admin, rate_minute=30)
     host.do("box_open", **BOX)
     box = keys.admitted(ann.service, made(host))
-    assert buckets_of(host.caller, tells=True) == buckets_of(box, tells=True)
-    assert 2 == len(buckets_of(box, tells=True))
+    assert wanted_of(host.caller, requests=1, changes=1) == wanted_of(box, requests=1, changes=1)
+    assert 2 == len(wanted_of(box, requests=1, changes=1))
 
 
 def test_what_became_of_a_pass_is_its_tenants_to_know(service: Service, ann: Desk) -> None:

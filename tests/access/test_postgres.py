@@ -84,7 +84,7 @@ def test_two_servers_take_from_one_bucket(book: Book) -> None:
         while True:
             meter = meters[passed % 2]
             caller = keys.admitted(meter.service, key)
-            while empty := meter.spend(caller, tells=False):
+            while empty := meter.spend(caller, requests=1, changes=0):
                 plan = meter.take(empty)
                 meter.got(meter.service.record.store.write(plan.work, tenant=plan.tenant))
             passed += 1

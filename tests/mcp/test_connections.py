@@ -16,6 +16,7 @@ from herdbook.service.callers import local_caller
 from herdbook.service.door import Service
 from herdbook.surfaces.mcp.connections import Connections
 from herdbook.surfaces.mcp.http import McpOverHttp
+from herdbook.testing.boxes import eventually
 from tests.rest.serving import KEY, Reply, Server, open_service, serving
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -67,10 +68,10 @@ def test_a_connection_that_nobody_uses_is_let_go_with_its_run(service: Service) 
         gone = opened(server, KEY)
         brief = {"name": "brief", "arguments": {"entity": "acme"}}
         assert 200 == sent(server, "tools/call", brief, key=KEY, connection=gone).status
-        deadline = time.monotonic() + 30
-        while service.perform(local_caller("ann"), "trace", {"ref": f"mcp-{gone}"})["ended_at"] is None:
-            assert 400 == sent(server, "ping", {}, key=KEY).status  # whatever comes lets the idle ones go
-            assert time.monotonic() < deadline, "its run was never ended"
+        eventually(  # and nobody asks for anything meanwhile
+            lambda: service.perform(local_caller("ann"), "trace", {"ref": f"mcp-{gone}"})["ended_at"] is not None,
+            what="its run is ended",
+        )
         assert 404 == sent(server, "ping", {}, key=KEY, connection=gone).status
 
 
@@ -104,5 +105,9 @@ def test_the_one_that_was_idle_longest_goes_first() -> None:
     held.used("a", ann)
     now[0] = 10.0
     assert ["b"] == held.idle()
+    assert 0.0 == held.next_seconds()
     assert (ann, None) == (held.closed("b"), held.closed("b"))
     assert ["a"] == list(held.held)
+    assert 9.0 == held.next_seconds()
+    held.closed("a")
+    assert 10.0 == held.next_seconds()

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from herdbook.base.clock import TickClock
 from herdbook.base.errors import HerdbookError
 from herdbook.service.callers import Caller, local_caller
 from herdbook.service.door import Service
@@ -137,7 +144,48 @@ def test_a_server_failure_is_no_span_left_out(service: Service, monkeypatch: pyt
         service.perform(ANN, "record_spans", {"resource_spans": batch(tool(1))})
 
 
+def test_every_span_counts_as_a_change(service: Service) -> None:
+    """A key that may make ten changes a day could put two thousand steps into runs with each of them."""
+    service.clock = TickClock(service.clock.now())  # nothing is refilled meanwhile
+    key = service.perform(ANN, "key_create", {"name": "ten", "role": "writer", "quota_day": 10})["key"]
+    mine = {"Authorization": f"Bearer {key}"}
+
+    def sent(name: str, count: int) -> tuple[int, str | None]:
+        first = ord(name) * 100  # no span is sent twice
+        reply = posted(server, batch(*(tool(first + n, herdbook__session=name) for n in range(count))), **mine)
+        return reply.status, None if reply.status == 200 else reply.code
+
+    with serving(service, key=KEY) as server:
+        assert (200, None) == sent("a", 6)
+        assert (429, "too_many_requests") == sent("b", 6)  # one more change was counted, and no step kept
+        assert (413, "too_large") == sent("c", 20)
+        assert (200, None) == sent("d", 2)
+        assert (429, "too_many_requests") == sent("e", 1)
+        kept = [len(trace(server, name)["actions"]) for name in ("a", "d")]
+        assert [404, 404] == [server.post("trace", {"ref": name}).status for name in ("b", "c")]
+    assert [6, 2] == kept
+
+
 # --- a server's own requests ---
+
+
+@pytest.mark.slow
+def test_a_server_stops_though_its_collector_does_not_answer(tmp_path: Path) -> None:
+    """A stop would take as long as the SDK goes on trying, and be killed; and nobody would hear that spans are missing."""
+    told = {"HERDBOOK_HOME": str(tmp_path), "OTEL_EXPORTER_OTLP_TIMEOUT": "60000", "OTEL_BSP_SCHEDULE_DELAY": "60000"}
+    with socket.create_server(("127.0.0.1", 0)) as hangs:  # takes connections, and never answers
+        endpoint = f"http://127.0.0.1:{hangs.getsockname()[1]}"
+        env = {**os.environ, **told, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+        command = [sys.executable, "-m", "herdbook", "serve", "--port", "0", "--json"]
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            address = json.loads(running.stdout.readline())["url"]
+            for _ in range(3):
+                urllib.request.urlopen(f"{address}/healthz", timeout=20).close()
+            running.terminate()
+            _, said = running.communicate(timeout=25)  # the SDK would try for thirty seconds
+    assert 0 == running.returncode
+    assert "3 of 3 spans were not delivered" in said
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, exporter: InMemorySpanExporter) -> RequestSpans:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from herdbook.service import answers, asking, requests, telling
@@ -35,6 +35,7 @@ class Verb:
     answer: Any  # a TypedDict, for the documents
     act: Callable[..., Any]  # asks: answers a dict; tells: answers the work for a transaction
     tells: bool
+    changes: Callable[[Mapping[str, Any]], int] | None = None  # how many a request holds, where that may be more than one
 
     @property
     def doc(self) -> str:
@@ -64,7 +65,10 @@ VERBS: dict[str, Verb] = {
         tell("write", "write", requests.Write, answers.Written, telling.write),
         tell("record_action", "write", requests.RecordAction, answers.Step, telling.record_action),
         tell("record_context", "write", requests.RecordContext, answers.Step, telling.record_context),
-        tell("record_spans", "write", span_requests.RecordSpans, span_answers.SpansRecorded, spans.record_spans),
+        replace(
+            tell("record_spans", "write", span_requests.RecordSpans, span_answers.SpansRecorded, spans.record_spans),
+            changes=span_requests.changes,
+        ),
         tell("attempt", "write", requests.Attempt, answers.AttemptKept, telling.attempt),
         tell("commit_outcome", "write", requests.CommitOutcome, answers.OutcomeCommitted, telling.commit_outcome),
         tell("attest", "attest", requests.Attest, answers.Attested, telling.attest),

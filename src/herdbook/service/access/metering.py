@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from herdbook.base.errors import TooManyRequests
+from herdbook.base.errors import TooLarge, TooManyRequests
 from herdbook.record.store.protocol import Planned, Transaction
 from herdbook.service.callers import UNLIMITED, Caller
 
@@ -50,30 +50,30 @@ class Meter:
         self.service = service
         self.taken: dict[Bucket, Taken] = {}
 
-    def spend(self, caller: Caller, *, tells: bool) -> list[Bucket]:
-        """Spend one request of what was taken; or the buckets that have to be taken from first, and nothing is spent."""
+    def spend(self, caller: Caller, *, requests: int, changes: int) -> dict[Bucket, int]:
+        """Spend so much of what was taken; or what has to be taken first of which bucket, and nothing is spent."""
         if caller.allowance == UNLIMITED:
-            return []
-        buckets = buckets_of(caller, tells=tells)
+            return {}
+        wanted = wanted_of(caller, requests=requests, changes=changes)
         now = self.service.clock.now()
-        empty = [bucket for bucket in buckets if not self.has(bucket, now)]
-        if not empty:
-            for bucket in buckets:
-                self.taken[bucket].left -= 1
-        return empty
+        missing = {bucket: amount - held for bucket, amount in wanted.items() if (held := self.held(bucket, now)) < amount}
+        if not missing:
+            for bucket, amount in wanted.items():
+                self.taken[bucket].left -= amount
+        return missing
 
-    def has(self, bucket: Bucket, now: int) -> bool:
+    def held(self, bucket: Bucket, now: int) -> int:
         taken = self.taken.get(bucket)
-        return taken is not None and taken.left > 0 and taken.until > now
+        return taken.left if taken is not None and taken.until > now else 0
 
-    def take(self, buckets: list[Bucket]) -> Planned:
-        """Take a part of each, in one transaction; nothing of any where one is empty. Answers what was taken."""
+    def take(self, missing: dict[Bucket, int]) -> Planned:
+        """Take a part of each, in one transaction; nothing of any where one has too little. Answers what was taken."""
 
         def work(tx: Transaction) -> dict[Bucket, int]:
             now = self.service.clock.now()
-            return {bucket: part_of(tx, bucket, now) for bucket in buckets}
+            return {bucket: part_of(tx, bucket, now, amount=amount) for bucket, amount in missing.items()}
 
-        return Planned(buckets[0].tenant, work)
+        return Planned(next(iter(missing)).tenant, work)
 
     def got(self, parts: dict[Bucket, int]) -> None:
         until = self.service.clock.now() + KEPT_SECONDS * 1_000_000
@@ -85,28 +85,32 @@ class Meter:
             self.taken[bucket] = Taken(left + part, until)
 
 
-def buckets_of(caller: Caller, *, tells: bool) -> list[Bucket]:
+def wanted_of(caller: Caller, *, requests: int, changes: int) -> dict[Bucket, int]:
+    """What this is of each bucket that it comes out of."""
     of_key, of_tenant = caller.allowance
-    found = []
+    found = {}
     for subject, (rate, quota) in ((caller.payer or caller.key or "", of_key), ("", of_tenant)):
-        if rate is not None:
-            found.append(Bucket(caller.tenant, subject, "minute", rate))
-        if quota is not None and tells:
-            found.append(Bucket(caller.tenant, subject, "day", quota))
+        if rate is not None and requests:
+            found[Bucket(caller.tenant, subject, "minute", rate)] = requests
+        if quota is not None and changes:
+            found[Bucket(caller.tenant, subject, "day", quota)] = changes
     return found
 
 
-def part_of(tx: Transaction, bucket: Bucket, now: int) -> int:
-    """Out of the bucket as it is by now. Raises TooManyRequests, which says when there will be something in it."""
+def part_of(tx: Transaction, bucket: Bucket, now: int, *, amount: int) -> int:
+    """Out of the bucket as it is by now, this at least. Raises TooManyRequests, which says when there will be enough in it."""
     where = {"tenant": bucket.tenant, "subject": bucket.subject, "per": bucket.per}
     row = tx.row("allowance", where)
     remaining, at = (float(bucket.size), now) if row is None else row
     remaining = min(float(bucket.size), remaining + max(0, now - at) / 1_000_000 * bucket.refill)
-    if remaining < 1:
-        wait = math.ceil((1 - remaining) / bucket.refill)
-        whose = "this key" if bucket.subject else "this tenant"
-        what = "requests a minute" if bucket.per == "minute" else "changes a day"
+    whose = "this key" if bucket.subject else "this tenant"
+    what = "requests a minute" if bucket.per == "minute" else "changes a day"
+    if amount > bucket.size:
+        raise TooLarge(f"{whose} may ask for {bucket.size} {what}, and this is more at once: send fewer at a time")
+    if remaining < amount:
+        wait = math.ceil((amount - remaining) / bucket.refill)
         raise TooManyRequests(f"{whose} may ask for {bucket.size} {what}: wait {wait} s, or have it raised", retry_after=wait)
-    part = max(1, min(int(remaining), bucket.size // SECONDS[bucket.per]))  # a second's worth: what is not spent is forfeited
+    second = bucket.size // SECONDS[bucket.per]  # what is not spent is forfeited
+    part = max(amount, min(int(remaining), second))
     tx.run("set_allowance", where | {"remaining": remaining - part, "at": max(now, at)})
     return part

@@ -64,6 +64,11 @@ class Connections:
             found.append(name)
         return found
 
+    def next_seconds(self) -> float:
+        """Until one of them may have been idle for too long: not before, since whatever is opened meanwhile has longer."""
+        _, at = next(iter(self.held.values()), (None, self.now()))
+        return max(0.0, at + self.idle_seconds - self.now())
+
 
 def owner(caller: Caller) -> tuple[object, ...]:
     """Whose connections are counted together: a key's, a box's, or everybody's who comes by the server's own key."""

@@ -42,8 +42,7 @@ class McpOverHttp:
         handle = await asyncio.shield(self.ready)
         headers, caller = dict(scope["headers"]), scope[CALLER]
         named = headers.get(CONNECTION, b"").decode("latin-1")
-        for name in self.connections.idle():
-            self.end(name)
+        self.end_idle()
         if named:
             self.connections.used(named, caller)
         elif opens(headers):
@@ -63,6 +62,16 @@ class McpOverHttp:
             await send(message)
 
         return sent
+
+    def end_idle(self) -> None:
+        for name in self.connections.idle():
+            self.end(name)
+
+    async def end_idle_on_time(self) -> None:
+        """Also where nobody asks for anything any more: a run ends when its agent is gone, not when the next one comes."""
+        while True:
+            await asyncio.sleep(self.connections.next_seconds())
+            self.end_idle()
 
     def end(self, name: str) -> None:
         """A connection is gone, and its run with it."""
@@ -84,7 +93,9 @@ class McpOverHttp:
             manager = await asyncio.to_thread(self.manager)
             async with manager.run():
                 ready.set_result(manager.handle_request)
+                idle = asyncio.create_task(self.end_idle_on_time())
                 await self.stop.wait()
+                idle.cancel()
         except Exception as problem:  # because whoever waits for it is owed the reason
             if ready.done():
                 raise

@@ -133,15 +133,23 @@ class RestApp:
         """
         if verb is not None and verb.name == "key_revoke":
             return
-        tells = verb is not None and verb.tells
-        while empty := self.meter.spend(caller, tells=tells):
-            parts = await self.writer.submit(self.meter.take(empty), size=0)
+        await self.spent(caller, requests=1, changes=1 if verb is not None and verb.tells else 0)
+
+    async def spent(self, caller: Caller, *, requests: int, changes: int) -> None:
+        while missing := self.meter.spend(caller, requests=requests, changes=changes):
+            parts = await self.writer.submit(self.meter.take(missing), size=0)
             self.meter.got(cast(dict[Bucket, int], parts))
+
+    async def planned(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, request_id: str = "") -> Plan:
+        """The work of a request that was counted as one change; where it holds more of them, they count too."""
+        if verb.changes is not None and (changes := verb.changes(fields)) > 1:
+            await self.spent(caller, requests=0, changes=changes - 1)
+        return self.service.plan(caller, verb.name, fields, request_id=request_id)
 
     # --- verbs ---
 
     async def tell(self, caller: Caller, verb: Verb, fields: dict[str, Any], *, size: int, request_id: str) -> Answer:
-        plan = self.service.plan(caller, verb.name, fields, request_id=request_id)
+        plan = await self.planned(caller, verb, fields, request_id=request_id)
         return wire.json_answer(await self.told(verb, plan, size=size))
 
     async def told(self, verb: Verb, plan: Plan, *, size: int) -> dict[str, Any]:
@@ -155,7 +163,7 @@ class RestApp:
         found = VERBS.get(verb)
         await self.metered(caller, found)
         if found is not None and found.tells:
-            return await self.told(found, self.service.plan(caller, verb, fields), size=len(repr(fields)))
+            return await self.told(found, await self.planned(caller, found, fields), size=len(repr(fields)))
         pool = self.patient if verb in WAITS_ITS_TURN else self.asker
         return await self.in_thread(pool, lambda: self.service.perform(caller, verb, fields))
 
@@ -307,7 +315,7 @@ class SpansEndpoint(Endpoint):
         if call.scope["method"] != "POST":
             return wire.method_not_allowed("POST")
         body = await call.body()
-        plan = self.app.service.plan(caller, verb.name, otlp.fields_of(call.headers, body), request_id=call.request_id)
+        plan = await self.app.planned(caller, verb, otlp.fields_of(call.headers, body), request_id=call.request_id)
         return otlp.answer(call.headers, await self.app.writer.submit(plan, size=len(body)))
 
 
