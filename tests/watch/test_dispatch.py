@@ -283,3 +283,81 @@ def test_jobs_outlive_the_dispatcher_and_the_record(tmp_path: Path) -> None:
     second = hooking.open_service(tmp_path)
     assert [f"deploy-{sha_of(7)[:12]}"] == [job["key"] for job in jobs(hooking.client_of(second))]
     second.close()
+
+
+def test_a_recorded_call_for_another_look_asks_once(hooks: Hooks, book: Client) -> None:
+    """Whoever recorded one signed request could have boxes made for ever: other headers do not make it another delivery."""
+    body = deploy_of(1, investigate_again=True)
+    for number in range(4):
+        hooks.post("/hooks/deploy", body, {**signature(body), "X-GitHub-Delivery": str(number)})
+    assert 1 == len(jobs(book))
+    hooks.deploy(deploy_of(1, investigate_again=True, id="once more"))
+    assert 2 == len(jobs(book))
+
+
+def test_a_recorded_alert_without_an_id_is_not_played_back(hooks: Hooks, book: Client, clock: TickClock) -> None:
+    """A status page's old outage would be looked at whenever somebody sends it again."""
+    body = json.dumps({"component": {"name": "API"}, "component_update": {"new_status": "major_outage"}}).encode()
+    for _ in range(2):
+        hooks.post("/hooks/alert/statuspage", body, signature(body))
+        clock.tick(days=1)
+    assert 1 == len(jobs(book))
+
+
+@pytest.mark.parametrize("name", [None, ["api"], {"a": 1}, True, "", " -- "])
+def test_what_is_no_name_names_no_component(hooks: Hooks, book: Client, name: Any) -> None:
+    """A box would look for the service `none`, or for a table's braces."""
+    for hook, payload in (
+        ("generic", {"component": name}),
+        ("alertmanager", {"alerts": [{"status": "firing", "labels": {"service": name}}]}),
+        ("statuspage", {"incident": {"name": "x", "components": [{"name": name}]}}),
+        ("google", {"incident": {"state": "open", "policy_name": name}}),
+    ):
+        body = json.dumps(payload).encode()
+        status, answer = hooks.post(f"/hooks/alert/{hook}", body, headers_of(hook, body))
+        assert (400, []) == (status, jobs(book)), answer
+
+
+def test_a_refusal_is_told_whatever_was_sent(hooks: Hooks, book: Client) -> None:
+    """A name that is no Unicode would be answered with nothing, and the log would hold a stack trace."""
+    status, answer = hooks.deploy(rb'{"repositories": {"acme/app\ud800": {}}}')
+    assert (400, "invalid_request", []) == (status, answer["error"]["code"], jobs(book))
+
+
+def test_a_storm_of_alerts_is_no_storm_of_boxes(hooks: Hooks, book: Client) -> None:
+    """One delivery could have thousands of boxes made; and what was left out would be nowhere said."""
+    alerts = [{"status": "firing", "labels": {"service": f"s{n}"}} for n in range(150)]
+    body = json.dumps({"alerts": alerts}).encode()
+    status, answer = hooks.post("/hooks/alert/alertmanager", body, bearer())
+    assert (202, 100, 50) == (status, len(jobs(book)), answer["left_out"])
+
+
+@pytest.mark.parametrize(
+    "head, status",
+    [
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400),
+        (b"Content-Length: 5\r\nContent-Length: 6\r\n", 400),
+        (b"Content-Length: -1\r\n", 400),
+        (b"Content-Length: 2\r\nX-A: b\r\n c\r\n", 400),
+        (b"Content-Length: 2\r\nContent-Encoding: gzip, gzip, br\r\n", 415),
+        (b"X-PagerDuty-Signature: " + b"v1=00," * 11_500 + b"\r\n", 431),
+        (b"X-A: b\r\n" * 9_000, 431),
+        (b"Transfer-Encoding: chunked\r\n", 401),
+    ],
+    ids=["two framings", "two lengths", "negative", "folded", "encodings", "signatures", "headers", "chunked"],
+)
+def test_odd_framing_stores_nothing(hooks: Hooks, book: Client, head: bytes, status: int) -> None:
+    """A proxy and the dispatcher could see two different requests, or one could fill the memory."""
+    with socket.create_connection(hooks.address, timeout=20) as sock:
+        sock.sendall(b"POST /hooks/deploy HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n2\r\n{}\r\n0\r\n\r\n")
+        assert str(status).encode() == sock.makefile("rb").readline().split(b" ")[1]
+    assert [] == jobs(book)
+
+
+def test_chunks_without_a_length_are_bounded_as_they_come(hooks: Hooks, book: Client) -> None:
+    """A body that says nothing of its length could fill the memory."""
+    with socket.create_connection(hooks.address, timeout=20) as sock:
+        sock.sendall(b"POST /hooks/deploy HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        sock.sendall((b"8000\r\n" + b"x" * 0x8000 + b"\r\n") * 9)
+        assert b"413" == sock.makefile("rb").readline().split(b" ")[1]
+    assert [] == jobs(book)

@@ -20,6 +20,7 @@ COMPONENT_CHARS_MAX: Final = 64
 TITLE_CHARS_MAX: Final = 500
 COMPONENT_LABELS: Final = ("component", "service", "service_name", "app", "job", "alertname")
 NO_DATA: Final = ("DatasourceNoData", "DatasourceError")
+STARTED_CHARS_MAX: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +74,15 @@ def statuspage(payload: Any) -> list[Alert]:
     if isinstance(incident, dict):
         if incident.get("status") in ("resolved", "postmortem", "completed"):
             return []
-        names = [str(each.get("name")) for each in incident.get("components") or [] if isinstance(each, dict)]
-        title, number = str(incident.get("name", "")), incident.get("id")
+        parts = incident.get("components")
+        names = [each.get("name") for each in (parts if isinstance(parts, list) else []) if isinstance(each, dict)]
+        title, number = incident.get("name"), incident.get("id")
         names = names or [title]
     else:
         update, component = a_table(body.get("component_update") or {}), a_table(body.get("component"))
         if (update.get("new_status") or component.get("status")) in ("operational", "under_maintenance"):
             return []
-        names, number = [str(component.get("name"))], update.get("id")
+        names, number = [component.get("name")], update.get("id")
         title = f"{component.get('name')} is {update.get('new_status') or component.get('status')}"
     return [alert("statuspage", name, title, delivery=number and f"{number}/{name}") for name in names]
 
@@ -98,7 +100,7 @@ def google(payload: Any) -> list[Alert]:
             name,
             incident.get("summary") or incident.get("policy_name"),
             delivery=incident.get("incident_id"),
-            started_at=str(incident.get("started_at") or ""),
+            started_at=incident.get("started_at"),
             link=incident.get("url"),
         )
     ]
@@ -120,7 +122,7 @@ def alertmanager(payload: Any, source: str = "alertmanager") -> list[Alert]:
                 labelled(labels),
                 annotations.get("summary") or annotations.get("description") or labels.get("alertname"),
                 delivery=f"{each.get('fingerprint')}@{each.get('startsAt')}" if each.get("fingerprint") else None,
-                started_at=str(each.get("startsAt") or ""),
+                started_at=each.get("startsAt"),
                 link=each.get("generatorURL"),
                 again=str(labels.get("investigate_again", "")).lower() == "true",
             )
@@ -145,7 +147,7 @@ def pagerduty(payload: Any) -> list[Alert]:
             service.get("summary") or data.get("title"),
             data.get("title"),
             delivery=event.get("id"),
-            started_at=str(event.get("occurred_at") or ""),
+            started_at=event.get("occurred_at"),
             link=data.get("html_url"),
         )
     ]
@@ -172,24 +174,31 @@ PARSERS: Final[Mapping[str, Callable[[Any], list[Alert]]]] = {
 }
 
 
-def alert(source: str, component: Any, title: Any, *, delivery: Any = None, link: Any = "", **more: Any) -> Alert:
+def alert(
+    source: str, component: Any, title: Any, *, delivery: Any = None, link: Any = "", started_at: Any = "", again: bool = False
+) -> Alert:
     """One alert of bounded texts. The delivery is digested: senders' ids are of any length and any characters."""
     name = slug(component)
     if not name:
         raise InvalidRequest(f"this {source} alert names no component: label it with one of {', '.join(COMPONENT_LABELS)}")
-    number = hashlib.sha256(f"{source}\0{delivery}".encode(errors="surrogatepass")).hexdigest()[:40] if delivery else None
     return Alert(
         component=name,
         title=plain_text(title) or name,
         source=source,
-        delivery=number,
+        delivery=digest(source, str(delivery)) if delivery else None,
+        started_at=plain_text(started_at)[:STARTED_CHARS_MAX],
         link=plain_text(link) if str(link or "").startswith(("https://", "http://")) else "",
-        **more,
+        again=again,
     )
 
 
+def digest(*parts: str) -> str:
+    """What makes two deliveries the same one."""
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:40]
+
+
 def labelled(labels: dict[str, Any]) -> str:
-    return next((str(labels[name]) for name in COMPONENT_LABELS if labels.get(name)), "")
+    return next((said for said in map(text_of, map(labels.get, COMPONENT_LABELS)) if said), "")
 
 
 def maybe_table(value: Any) -> dict[str, Any]:
@@ -198,15 +207,20 @@ def maybe_table(value: Any) -> dict[str, Any]:
 
 def slug(text: Any) -> str:
     """A name that is one part of a key, whatever it was called."""
-    said = str(text or "")
+    said = text_of(text)
     name = re.sub(r"[^a-z0-9._]+", "-", said.lower()).strip("-.")[:COMPONENT_CHARS_MAX]
     if name or not any(each.isalnum() for each in said):
         return name
     return f"component-{hashlib.sha256(said.encode(errors='surrogatepass')).hexdigest()[:12]}"  # named in another script
 
 
+def text_of(value: Any) -> str:
+    """A text or a number as a text; a table, a list or nothing names nothing."""
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+
+
 def plain_text(text: Any) -> str:
-    return "".join(each if each.isprintable() else " " for each in str(text or ""))[:TITLE_CHARS_MAX].strip()
+    return "".join(each if each.isprintable() else " " for each in text_of(text)[:TITLE_CHARS_MAX]).strip()
 
 
 def a_table(value: Any) -> dict[str, Any]:

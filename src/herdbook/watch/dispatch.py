@@ -7,12 +7,11 @@ known is decided by what the record answers, never by a status code: a record ma
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
-
-import msgspec
 
 from herdbook.base import strict_json
 from herdbook.base.clock import Clock
@@ -27,6 +26,7 @@ from herdbook.watch.queue import ALERT_WINDOW_SECONDS, Job, Put, Queue
 LOG = logging.getLogger("herdbook.watch")
 BODY_BYTES_MAX: Final = 256 * 1024
 THREADS: Final = 16
+COMPONENTS_MAX: Final = 100  # of one delivery: a storm of alerts must not be a storm of boxes
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -69,14 +69,18 @@ class Dispatch:
     def dispatched(self, hook: str, body: bytes) -> tuple[int, dict[str, Any]]:
         """From verified bytes to jobs: each new one is a 202, what is looked at already a 200."""
         payload = strict_json.loads(body)
-        jobs = [self.deploy_job(payload)] if hook == "deploy" else self.alert_jobs(alerts.PARSERS[hook](payload))
+        jobs = [self.deploy_job(payload, body)] if hook == "deploy" else self.alert_jobs(hook, payload, body)
         if not jobs:
             return 200, {"status": "acknowledged", "jobs": []}
-        told = [self.put(job) for job in jobs]
+        told = [self.put(job) for job in jobs[:COMPONENTS_MAX]]
         created = any(each["created"] for each in told)
-        return (202 if created else 200), {"status": "accepted" if created else "duplicate", "job": told[0]["job"], "jobs": told}
+        answer = {"status": "accepted" if created else "duplicate", "job": told[0]["job"], "jobs": told}
+        if len(jobs) > COMPONENTS_MAX:
+            LOG.warning("a delivery of %s named %d components: the first %d are looked at", hook, len(jobs), COMPONENTS_MAX)
+            answer["left_out"] = len(jobs) - COMPONENTS_MAX
+        return (202 if created else 200), answer
 
-    def deploy_job(self, payload: Any) -> Job:
+    def deploy_job(self, payload: Any, signed: bytes) -> Job:
         hook = alerts.deploy(payload)
         named_by = hook.repositories.get(self.config.naming_repository)
         if named_by is None:
@@ -84,18 +88,20 @@ class Dispatch:
         return Job(
             key=f"deploy-{named_by['after'][: alerts.SHA_CHARS]}",
             body=hook.body(),
+            delivery=alerts.digest("deploy", signed.decode()) if hook.again else None,  # played back it asks for no other look
             again=hook.again,
             budget_seconds=self.config.deploy.budget_seconds,
         )
 
-    def alert_jobs(self, found: list[alerts.Alert]) -> list[Job]:
-        """One for each component, however many of its alerts came at once."""
-        by_component = {each.component: each for each in reversed(found)}
+    def alert_jobs(self, hook: str, payload: Any, signed: bytes) -> list[Job]:
+        """One for each component, however many of its alerts came at once. What was signed and has no id is its own id."""
+        by_component = {each.component: each for each in reversed(alerts.PARSERS[hook](payload))}
+        own = signed.decode() if hook in hooks.SIGNED else ""
         return [
             Job(
                 key=f"diagnosis-{component}",
                 body=each.body(),
-                delivery=each.delivery,
+                delivery=each.delivery or (alerts.digest(hook, own, component) if own else None),
                 window_seconds=ALERT_WINDOW_SECONDS,
                 again=each.again,
                 budget_seconds=self.config.deploy.budget_seconds,
@@ -151,7 +157,7 @@ async def whole(receive: Receive) -> bytes:
 
 
 async def reply(send: Send, status: int, answer: dict[str, Any]) -> None:
-    data = msgspec.json.encode(answer)
+    data = json.dumps(answer).encode()  # in ASCII: what is refused may be no text at all
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": data})
