@@ -60,6 +60,7 @@ def test_a_finding_of_another_shape_or_session_is_a_failed_watch(more: dict[str,
         "deploy = {budget_seconds = 900.5}",
         "deploy = {poll_seconds = 0}",
         "deploy = {promotion = 1}",
+        "services = {api = {source = 'file', path = 3}}",
     ],
 )
 def test_settings_of_another_kind_are_refused_in_a_sentence(tmp_path: Path, line: str) -> None:
@@ -67,6 +68,20 @@ def test_settings_of_another_kind_are_refused_in_a_sentence(tmp_path: Path, line
     (tmp_path / "watch.toml").write_text(f'org = "acme"\n{line}\n')
     with pytest.raises(InvalidRequest, match="must be"):
         config.load(tmp_path / "watch.toml")
+
+
+@pytest.mark.parametrize("source", sorted(config.SOURCES))
+def test_a_sources_missing_or_misspelt_line_is_named_before_anything_runs(tmp_path: Path, source: str) -> None:
+    """It would end the worker in the middle of a watch, again and again."""
+    needed, _ = config.SOURCES[source]
+    lines = "".join(f"{name} = 'x'\n" for name in needed[:-1])
+    file = tmp_path / "watch.toml"
+    file.write_text(f'org = "acme"\n[services.api]\nsource = "{source}"\n{lines}')
+    with pytest.raises(InvalidRequest, match=f"needs the line '{needed[-1]}'"):
+        config.load(file)
+    file.write_text(file.read_text() + f"{needed[-1]} = 'x'\nlabels = 'y'\n")
+    with pytest.raises(InvalidRequest, match="unknown line 'labels'"):
+        config.load(file)
 
 
 def test_a_component_in_another_script_is_looked_at() -> None:

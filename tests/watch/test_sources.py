@@ -121,13 +121,16 @@ def test_json_lines_count_by_their_own_time(tmp_path: Path) -> None:
     assert ("ERROR new", T0 + 1, "r2") == (line.text, line.at, line.revision)
 
 
-def test_a_file_that_is_rotated_or_missing_is_no_failure(tmp_path: Path) -> None:
-    """A rotation in the middle of a watch would end it."""
+def test_a_file_that_is_rotated_is_no_failure_and_one_that_never_was_is(tmp_path: Path) -> None:
+    """A rotation in the middle of a watch would end it, or a slip in a path would make every release a quiet one."""
     log = tmp_path / "app.log"
     source = FileSource({"path": str(log), "begins": "first line"})
-    assert () == source.tail("api", repr(T0)).lines
+    with pytest.raises(Unreadable, match="there is no log of api"):
+        source.tail("api", repr(T0))
     log.write_text("one\ntwo\n")
     page = source.tail("api", repr(T0))
+    log.unlink()
+    assert () == source.tail("api", page.next).lines
     log.write_text("three\n")
     assert ["three"] == [line.text for line in source.tail("api", page.next).lines]
 

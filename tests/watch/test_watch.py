@@ -14,7 +14,7 @@ import pytest
 from herdbook import __main__ as command
 from herdbook.base.errors import NotFound
 from herdbook.watch import human
-from herdbook.watch.queue import RecordQueue
+from herdbook.watch.queue import Job, RecordQueue
 from tests.watch.hooking import sha_of
 from tests.watch.staging import ENTITY, LEAST, PROBE, Stage, staging
 
@@ -180,6 +180,17 @@ def test_a_noisy_watch_stays_open_until_a_later_one_settles_it(stage: Stage) -> 
     [outcome] = stage.book().trace(first["session"])["outcomes"]
     assert ("success", True) == (outcome["effective_type"], outcome["attested"])
     assert "recovered" in outcome["artifacts"]["why"]
+
+
+@pytest.mark.parametrize("services", [["api", "nowhere"], ["nowhere"]])
+def test_a_service_that_nobody_set_up_is_said_to_be_unwatched(stage: Stage, services: list[str]) -> None:
+    """A slip in a workflow would make every release quiet, or a watch of nothing at all without a word."""
+    stage.logged("served /search", level="INFO")
+    body = {"kind": "deploy", "repositories": {"acme/app": {"before": sha_of(0), "after": sha_of(1)}}, "services": services}
+    RecordQueue(stage.book()).put(Job(key="deploy-nowhere", body=body))
+    result = stage.watched("deploy-nowhere")
+    assert (False, ["nowhere"]) == (result["quiet"], list(result["unreadable"]))
+    assert [] == stage.book().trace(result["session"])["outcomes"]
 
 
 def test_a_log_that_cannot_be_read_is_never_quiet(stage: Stage) -> None:

@@ -13,7 +13,14 @@ from herdbook.base import files
 from herdbook.base.errors import InvalidRequest, NotFound
 
 FILE_BYTES_MAX: Final = 256 * 1024
-SOURCES: Final = ("file", "journald", "docker", "kubernetes", "loki", "cloud_run")
+SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {  # the lines that each needs, and may have
+    "file": (("path",), ("state",)),
+    "journald": (("unit",), ("program",)),
+    "docker": (("container",), ("docker",)),
+    "kubernetes": (("connection", "deployment"), ("namespace", "selector", "container")),
+    "loki": (("connection", "query"), ()),
+    "cloud_run": (("run", "logging", "project", "location", "service"), ()),
+}
 HOOKS: Final = ("deploy", "statuspage", "google", "alertmanager", "grafana", "pagerduty", "generic")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 KINDS: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
@@ -155,8 +162,13 @@ def parsed_service(name: str, options: Any) -> Service:
     source = options.get("source")
     if source not in SOURCES:
         raise InvalidRequest(f"[services.{name}] source must be one of {', '.join(SOURCES)}")
-    rest = {key: str(value) for key, value in options.items() if key != "source"}
-    return Service(name=name, source=source, options=rest)
+    rest = {key: value for key, value in options.items() if key != "source"}
+    needed, more = SOURCES[source]
+    told = texts(f"services.{name}", rest, (*needed, *more))
+    missing = [each for each in needed if each not in told]
+    if missing:
+        raise InvalidRequest(f"[services.{name}] needs the line {missing[0]!r}, as every {source} source does")
+    return Service(name=name, source=source, options=told)
 
 
 def texts(where: str, found: dict[str, Any], known: tuple[str, ...]) -> Mapping[str, str]:

@@ -24,11 +24,11 @@ class Feeder:
 
     def __init__(self, name: str, source: Source, *, since: float) -> None:
         self.name, self.source, self.cursor = name, source, repr(since)
-        self.fed, self.full = bytearray(), False
+        self.fed, self.full, self.trouble = bytearray(), False, ""
 
     def feed(self, put: Put) -> None:
-        """What is new, behind what was fed before; the file in the box is always whole."""
-        before = len(self.fed)
+        """What is new, behind what was fed before; the file in the box is always whole. A log that cannot be read is said so."""
+        before, trouble, state = len(self.fed), "", None
         try:
             for _ in range(PAGES_AT_ONCE):
                 page = self.source.tail(self.name, self.cursor)
@@ -39,10 +39,12 @@ class Feeder:
                     break
             state = self.source.revision_state(self.name)
         except Unreadable as problem:
-            self.add({"message": f"ERROR herdbook cannot read this log: {problem}"}) if before == 0 else None
-            state = None
+            trouble = str(problem)
         if len(self.fed) > before or before == 0:
             put(f"logs/{self.name}.jsonl", bytes(self.fed))
+        if trouble != self.trouble:
+            put(f"logs/{self.name}.trouble.txt", trouble.encode())
+            self.trouble = trouble
         if state is not None:
             put(f"logs/{self.name}.state.json", json.dumps(asdict(state)).encode())
 

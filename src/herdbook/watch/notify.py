@@ -19,7 +19,7 @@ def message(key: str, entity: str, finding: dict[str, Any], verdicts: list[dict[
         f"Draft pull request: {each['url']} ({each['how']})" if each.get("url") else f"No draft was opened: {each['why']}"
         for each in drafts
     ]
-    lines += [f"{name}: its log could not be read: {plain(why)}" for name, why in finding["unreadable"].items()]
+    lines += [f"{key}: {name} was not watched: {plain(why)}" for name, why in finding["unreadable"].items()]
     lines.append(f"Open it: herdbook watch why {key}    Disagree: herdbook watch dispute {key} --why '...'")
     lines.append(f"Add to it: herdbook note {entity} {key} '...'")
     return "\n".join(lines)[:TEXT_CHARS_MAX]

@@ -195,6 +195,13 @@ class Run:
             return {name: each for name, each in known.items() if name.lower() == body["component"]}
         return {name: known[name] for name in body["services"] or known if name in known}
 
+    def unknown(self, services: Mapping[str, Service]) -> list[str]:
+        """What nobody set up a source for: it is said to be unwatched, never quiet."""
+        body = self.job["body"]
+        if body["kind"] == "alert":
+            return [] if services else [body["component"]]
+        return sorted(set(body["services"]) - set(services)) or ([] if services else ["every service"])
+
     def task(self, services: Mapping[str, Service]) -> dict[str, Any]:
         body, deploy = self.job["body"], self.config.deploy
         is_deploy = body["kind"] == "deploy"
@@ -212,6 +219,7 @@ class Run:
             "github": self.config.connections.get("github", ""),
             "model": self.config.connections.get("model", ""),
             "agent": list(self.config.agent),
+            "unknown": self.unknown(services),
             "services": {name: {"source": each.source, "options": dict(each.options)} for name, each in services.items()},
             "watch_seconds": deploy.watch_seconds,
             "poll_seconds": deploy.poll_seconds,
@@ -324,7 +332,7 @@ class Run:
 
     def result(self, finding: dict[str, Any], verdicts: list[Any], drafts: list[Any], told: dict[str, Any]) -> dict[str, Any]:
         body = self.job["body"]
-        services = sorted(self.services()) or [str(body.get("component"))]
+        services = sorted(self.services()) or self.unknown({})
         kept = ("session", "quiet", "pages", "seconds", "written", "unreadable", "reverts", "commits", "box")
         return {
             "key": self.job["key"],

@@ -72,6 +72,7 @@ class Actor:
         watched = observe(
             sources, known, since=since, seconds=task["watch_seconds"] if sources else 0, poll_seconds=task["poll_seconds"]
         )
+        watched += [Watched(name, "0", unreadable="no source is set up for it in watch.toml") for name in task["unknown"]]
         if task["kind"] == "alert":
             watched = [self.alerted(watched)]
         for each in watched:
@@ -89,9 +90,7 @@ class Actor:
 
     def alerted(self, watched: Sequence[Watched]) -> Watched:
         """An alert is not argued with: whatever its logs say, there is something to diagnose."""
-        seen = next(iter(watched), None) or Watched(
-            self.task["component"], "0", unreadable="no source is set up for it in watch.toml"
-        )
+        seen = watched[0]
         if seen.found.label == NOISE:
             states = (
                 f"alerted by {self.task['alert']['source']}: {self.task['alert']['title']}",

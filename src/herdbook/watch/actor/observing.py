@@ -63,6 +63,11 @@ class Watched:
             state = RevisionState(state.serving, state.newest, state.newest_ready, old_serves=True, detail=state.detail)
         self.found = classify_from_logs(self.lines, state, known, until=until)
 
+    def seen(self, seconds: float) -> None:
+        """A watch to which nobody said anything, neither a log nor a platform, has seen nothing: that is no quiet."""
+        if not self.lines and not self.dropped and not self.unreadable and self.state == RevisionState():
+            self.unreadable = f"not a line and no revision in {seconds:g} s: look whether this is where it logs"
+
     @property
     def settled(self) -> bool:
         """A known class that has earned it, and nothing else that would fit: more reading would add nothing."""
@@ -92,6 +97,7 @@ def observe(
             break
         sleep(min(poll_seconds, left))
     for each in watched:
+        each.seen(seconds)
         if not each.settled:
             each.judge(known, now())
     return watched

@@ -34,7 +34,8 @@ def on_host(kind: str, options: Mapping[str, str]) -> Source | None:
 def in_box(kind: str, options: Mapping[str, str], gateway: str, fed: str) -> Source:
     """The source as the actor reads it: through the gateway, or from what its host feeds."""
     if kind in ON_HOST:
-        return FileSource({"path": f"{fed}.jsonl", "state": f"{fed}.state.json", "begins": "first line"})
+        named = {"path": f"{fed}.jsonl", "state": f"{fed}.state.json", "trouble": f"{fed}.trouble.txt"}
+        return FileSource({**named, "begins": "first line"})
     try:
         if kind == "loki":
             return LokiSource(Web(gateway + options["connection"]), options)
