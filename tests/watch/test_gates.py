@@ -144,6 +144,12 @@ def test_gates_are_never_overwritten_nor_passed_over(tmp_path: Path) -> None:
         "return True",
         "return None",
         "return Verdict('no', 'a text is true')",
+        "return Verdict(1, 'a number is true')",
+        "return Verdict(True, None)",
+        "import os; os._exit(0)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import os; os.write(1, b'{\"verdict\": {\"allowed\": true, \"reason\": \"\"}}'); raise KeyError",
+        "import sys; sys.setrecursionlimit(1 << 30); return should_draft_pr(*asked)",
     ],
 )
 def test_gates_that_fail_or_give_no_verdict_allow_nothing_and_end_no_worker(tmp_path: Path, body: str) -> None:
@@ -160,3 +166,37 @@ def test_gates_that_cannot_be_run_are_refused_in_a_sentence(tmp_path: Path, text
     (tmp_path / "gates.py").write_text(text)
     with pytest.raises(InvalidRequest, match="cannot be run, mend it"):
         principal.load_gate(tmp_path / "gates.py")
+
+
+@pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(600)", "import os; os.fork() or os.setsid(); os.wait()"])
+def test_gates_that_do_not_end_allow_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """One line in a person's file would stop the watching of everything, for ever."""
+    file = tmp_path / "gates.py"
+    file.write_text(f"def should_draft_pr(*asked):\n    {body}\n")
+    gate = principal.load_gate(file)
+    monkeypatch.setattr(principal, "GATE_SECONDS_MAX", 1.0)
+    verdict = gate("product_regression", CLEAR, SORT, [HELD])
+    assert (False, True) == (verdict.allowed, "a human should mend it" in verdict.reason)
+
+
+def test_what_gates_print_or_patch_stays_with_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A `print` would be taken for the answer, or one file's tricks would change the rules of the worker itself."""
+    file = tmp_path / "gates.py"
+    file.write_text(
+        "import herdbook.watch.gates as ours\nprint('loading')\nours.DRAFTABLE = 'oom'\n"
+        "def should_draft_pr(*asked):\n    print('asked')\n    return ours.should_draft_pr(*asked)\n"
+    )
+    verdict = principal.load_gate(file)("product_regression", CLEAR, SORT, [HELD])
+    assert (False, "product_regression is not a oom: written down, no draft") == (verdict.allowed, verdict.reason)
+    assert should_draft_pr("product_regression", CLEAR, SORT, [HELD]).allowed
+    assert "" == capfd.readouterr().out
+
+
+def test_gates_get_what_they_are_asked_about_as_it_is(tmp_path: Path) -> None:
+    """A rule of theirs about confidence, a fix or a version would see something else than the record."""
+    file = tmp_path / "gates.py"
+    file.write_text(
+        "from herdbook.watch.findings import Verdict\ndef should_draft_pr(*asked):\n    return Verdict(True, repr(asked))\n"
+    )
+    asked = ("product_regression", CLEAR, SORT, [HELD])
+    assert repr(asked) == principal.load_gate(file)(*asked).reason

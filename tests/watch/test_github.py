@@ -16,7 +16,7 @@ import pytest
 from examples.watch_demo.github import GitHub
 from examples.watch_demo.repository import Repository
 from herdbook.watch import pull_request
-from herdbook.watch.actor import errand
+from herdbook.watch.actor import changes, entries, errand
 from herdbook.watch.findings import KnownClass
 from herdbook.watch.sources.web import Web
 
@@ -135,3 +135,51 @@ def test_where_nothing_came_before_there_is_nothing_to_take_back(github: GitHub,
     done = errand.draft(web, asked_for(github, "0" * 40, after, ["toy/search.py"]))
     assert "422" in done["why"]
     assert [] == github.pulls
+
+
+class Told(Web):
+    """A GitHub that compares two commits into these messages, and knows no pull request."""
+
+    def __init__(self, *messages: str) -> None:
+        self.messages = messages
+
+    def json(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:
+        if "/compare/" not in path:
+            return [] if path.endswith("/pulls") else {"title": f"carried by {path.rpartition('/')[2]}"}
+        commits = [{"sha": f"{number:040}", "commit": {"message": text}} for number, text in enumerate(self.messages)]
+        return {"status": "ahead", "ahead_by": 1, "behind_by": 0, "total_commits": len(commits), "commits": commits, "files": []}
+
+
+SHAS = {"before": "0" * 40, "after": "1" * 40}
+
+
+def test_a_pattern_of_promotions_that_never_ends_is_given_up_and_said() -> None:
+    """One line in watch.toml and one commit's title would keep every release of theirs from being watched."""
+    found = changes.compared(Told("a" * 150 + "!"), NAME, SHAS, r"^(a+)+$")
+    assert ("ahead", [], True) == (found["compare"], found["promoted"], "takes too long" in found["promotion"])
+
+
+@pytest.mark.parametrize("message", ["Promote to main (#7)", "Merge pull request #9 from acme/dev\n\nPromote to main: #7 and more"])
+def test_a_promotion_is_known_by_its_title_whichever_way_it_was_merged(message: str) -> None:
+    """The pull requests that it carried would be nowhere in the changelog."""
+    found = changes.compared(Told("Something else", message), NAME, SHAS, "^Promote to main")
+    assert "carried by 7" in [each["title"] for each in found["promoted"]]
+
+
+@pytest.mark.parametrize("answer", [[], {}, {"commits": 3, "total_commits": 1}, {"commits": [{}], "total_commits": 1}, "text"])
+def test_an_answer_of_another_form_is_no_comparison_and_no_end(answer: Any) -> None:
+    """A proxy's page in GitHub's place would end the watch."""
+
+    class Odd(Told):
+        def json(self, *args: Any, **more: Any) -> Any:
+            return answer
+
+    assert "unavailable" == changes.compared(Odd(), NAME, SHAS, "^Promote")["compare"]
+
+
+def test_a_large_release_is_written_down_all_the_same() -> None:
+    """A comparison of a hundred long commits would be more than the record keeps of one value, and the watch would fail."""
+    found = changes.compared(Told(*("\u00e9" * 300 for _ in range(250))), NAME, SHAS, "^Promote")
+    value = entries.fitting({"repositories": {NAME: found, "acme/library": found}})
+    assert (True, True) == (value["shortened"], len(json.dumps(value, ensure_ascii=False).encode()) < 64 * 1024)
+    assert "ahead" == value["repositories"][NAME]["compare"]

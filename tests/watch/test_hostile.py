@@ -9,6 +9,7 @@ import pytest
 
 from herdbook.base.errors import Broken, InvalidRequest
 from herdbook.watch import alerts, config, notify, pull_request, told
+from herdbook.watch.findings import KnownClass
 
 FINDING: dict[str, Any] = {
     "session": "s1",
@@ -104,3 +105,15 @@ def test_an_agents_words_close_and_mention_nothing_in_a_draft() -> None:
     verdict = {"reason": "r", "entries": [], "outcomes": []}
     body = pull_request.text(finding, verdict, "deploy-1", how="h", reads=[])
     assert "~~~~\n~ ~ ~ ~\nFixes #1 @team\n~~~~" in body
+
+
+@pytest.mark.parametrize("path", [".github/workflows/x.yml", "a/../../x", "/etc/x", ".GIT/hooks/x", "a//b", "a/./b", "x\n", ""])
+def test_an_agent_proposes_no_file_that_machinery_runs_with_secrets(path: str) -> None:
+    """Who can write a log line, and so an agent's files, could have a workflow run with the repository's secrets."""
+    asked = pull_request.draft(
+        {"service": "api", "label": "x", "signals": {}, "files": {path: "evil", "src/app.py": "A = 1"}, "diagnosis": ""},
+        {"reason": "r", "entries": [], "outcomes": []},
+        KnownClass("acme/deploy", "regression-x", 1, "product_regression", ("boom",)),
+        job={"key": "deploy-1", "body": {}}, repository="acme/app", base="main", reads=[], changed=[],
+    )  # fmt: skip
+    assert {"src/app.py": "A = 1"} == asked["files"]

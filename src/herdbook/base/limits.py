@@ -44,6 +44,7 @@ JOB_LEASE_SECONDS_DEFAULT: Final = 60
 JOB_BUDGET_SECONDS_DEFAULT: Final = 900  # one attempt, from taking the job to its end
 JOB_BUDGET_SECONDS_MAX: Final = 24 * 3600
 JOB_WINDOW_SECONDS_MAX: Final = 366 * 24 * 3600
+JOB_PROGRESS_BYTES_MAX: Final = 512 * 1024  # and of its result: what a worker found out before it may say what follows
 JOB_ATTEMPTS_MAX: Final = 5  # after so many workers that died over it, a job is given up
 BOX_PASS_SECONDS_MAX: Final = 15 * 60
 

@@ -66,7 +66,7 @@ def take(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> d
 
 def beat(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
     """Lengthen a lease, never past the attempt's deadline, and keep how far the work has come."""
-    progress = None if fields["progress"] is None else compact(fields["progress"])
+    progress = None if fields["progress"] is None else compact(fields["progress"], bytes_max=limits.JOB_PROGRESS_BYTES_MAX)
     row = own_row(tx, stamp, fields, at=at)
     until = min(row[10], at + fields["lease_seconds"] * MICROSECONDS)
     tx.run("beat_job", {"tenant": stamp.tenant, "job": row[0], "lease_until": until, "progress": progress})
@@ -75,7 +75,7 @@ def beat(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> d
 
 def done(tx: Transaction, stamp: Stamp, fields: dict[str, Any], *, at: int) -> dict[str, Any]:
     """End a job. Said twice by the same attempt it is one ending."""
-    result = compact(fields["result"])
+    result = compact(fields["result"], bytes_max=limits.JOB_PROGRESS_BYTES_MAX)
     text.name(fields["worker"], what="worker")
     row = one_row(tx, stamp.tenant, text.identifier(fields["job"], what="job"))
     if row[6] in ("done", "failed") and row[7] == fields["attempt"]:
@@ -174,6 +174,6 @@ def when(at: int | None) -> str | None:
     return None if at is None else clock.iso(at)
 
 
-def compact(value: Any) -> str:
+def compact(value: Any, *, bytes_max: int = limits.VALUE_BYTES_MAX) -> str:
     """A value as the text that is stored, checked like any other value."""
-    return strict_json.canonical(value)
+    return strict_json.canonical(value, bytes_max=bytes_max)

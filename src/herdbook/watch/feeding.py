@@ -11,7 +11,7 @@ from typing import Final
 from herdbook.base.errors import HerdbookError
 from herdbook.watch.config import Service
 from herdbook.watch.sources.choose import on_host
-from herdbook.watch.sources.protocol import Source, Unreadable
+from herdbook.watch.sources.protocol import Source
 
 FED_BYTES_MAX: Final = 32 * 1024 * 1024  # of one service; what comes after is left out, and the last line says so
 PAGES_AT_ONCE: Final = 50
@@ -38,8 +38,8 @@ class Feeder:
                 if not page.more:
                     break
             state = self.source.revision_state(self.name)
-        except Unreadable as problem:
-            trouble = str(problem)
+        except Exception as problem:  # because what stands in a log is not ours to foresee, and must not end the worker
+            trouble = str(problem) or type(problem).__name__
         if len(self.fed) > before or before == 0:
             put(f"logs/{self.name}.jsonl", bytes(self.fed))
         if trouble != self.trouble:

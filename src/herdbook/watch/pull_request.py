@@ -25,8 +25,9 @@ def draft(
     body = job["body"]
     shas = (body.get("repositories") or {}).get(repository) or {}
     fix = (matched.fix or {}).get("files") or {}
-    if finding["files"]:
-        how, files, revert = "proposed by the agent", finding["files"], ""
+    proposed = {path: content for path, content in finding["files"].items() if may_be_proposed(path)}
+    if proposed:
+        how, files, revert = "proposed by the agent", proposed, ""
     elif fix:
         how, files, revert = f"the fix on record with {matched.key}", fix, ""
     else:
@@ -67,6 +68,12 @@ def text(finding: dict[str, Any], verdict: dict[str, Any], key: str, *, how: str
 def fenced(text: str) -> str:
     """Words of a log, or of an agent that read it: they end no fence, mention nobody, close nothing and link nowhere."""
     return "~~~~\n" + text.replace("~~~~", "~ ~ ~ ~") + "\n~~~~"
+
+
+def may_be_proposed(path: str) -> bool:
+    """A file in the repository, and none of those that say what the repository's own machinery runs with its secrets."""
+    parts = path.split("/")
+    return path.isprintable() and not {"", ".", "..", ".git", ".github"} & {part.lower() for part in parts}
 
 
 def slug(text: str) -> str:

@@ -92,6 +92,9 @@ class Worker:
             self.work(job)
         except (HerdbookError, Refused, OSError) as problem:
             self.let_go(job, problem)
+        except Exception as problem:  # because one job's fault must not end the watching of all the others
+            LOG.exception("%s failed in a way that nobody foresaw", job["key"])
+            self.let_go(job, problem)
         return True
 
     def let_go(self, job: dict[str, Any], problem: Exception) -> None:

@@ -6,7 +6,8 @@ A comparison that GitHub cannot give is recorded as unavailable with the reason,
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+import signal
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from herdbook.watch.sources.protocol import Unreadable
 from herdbook.watch.sources.web import Web, segment
@@ -19,6 +20,8 @@ PAGES_MAX = 10
 FILES_MAX = 300  # GitHub gives no more, and only on the first page
 KEPT_MAX = 100
 TITLE_CHARS_MAX = 200
+TITLE_LINES_MAX = 4
+MATCH_SECONDS_MAX = 1.0
 REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 
 
@@ -29,7 +32,7 @@ def compared(web: Web | None, repository: str, shas: Mapping[str, str], promotio
         return {**told, "compare": "unavailable", "why": "no connection to GitHub is set up"}
     try:
         return {**told, **comparison(web, repository, shas, re.compile(promotion))}
-    except Unreadable as problem:
+    except (Unreadable, KeyError, TypeError, ValueError, AttributeError) as problem:  # the last: an answer of another form
         return {**told, "compare": "unavailable", "why": str(problem)}
 
 
@@ -53,14 +56,41 @@ def comparison(web: Web, repository: str, shas: Mapping[str, str], promotion: re
         "commits": [{"sha": each["sha"], "message": title_of(each["commit"]["message"])} for each in commits[-KEPT_MAX:]],
         "files": files[:KEPT_MAX],
         "truncated": len(files) >= min(FILES_MAX, KEPT_MAX) or len(commits) > KEPT_MAX,
-        "promoted": [
-            pull
-            for each in commits
-            if promotion.search(each["commit"]["message"])
-            for pull in carried(web, repository, each, promotion)
-        ],
-        "reverts": [sha for message in messages for sha in REVERTS.findall(message)],
+        **expanded(web, repository, commits, promotion),
+        "reverts": [sha for message in messages for sha in REVERTS.findall(message)][:KEPT_MAX],
     }
+
+
+def expanded(web: Web, repository: str, commits: list[Any], promotion: re.Pattern[str]) -> dict[str, Any]:
+    """The pull requests that promotions carried. A pattern that does not come to an end is given up, and that is said."""
+    found: list[dict[str, Any]] = []
+    try:
+        for each in commits:
+            titles = map(title_of, str(each["commit"]["message"]).split("\n")[:TITLE_LINES_MAX])  # a merge's own is below
+            if len(found) < KEPT_MAX and any(matches(promotion, title) for title in titles):
+                found += carried(web, repository, each, promotion)
+    except Endless:
+        return {"promoted": found[:KEPT_MAX], "promotion": "the pattern of promotions takes too long: write it without nested repeats"}
+    return {"promoted": found[:KEPT_MAX]}
+
+
+class Endless(Exception):
+    """A pattern was tried for longer than any title is worth."""
+
+
+def matches(pattern: re.Pattern[str], title: str) -> bool:
+    """Whether the pattern is in the title. The engine looks for signals while it tries, so an alarm can end it."""
+    before = signal.signal(signal.SIGALRM, gave_up)
+    signal.setitimer(signal.ITIMER_REAL, MATCH_SECONDS_MAX)
+    try:
+        return pattern.search(title) is not None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def gave_up(*_: object) -> NoReturn:
+    raise Endless
 
 
 def carried(web: Web, repository: str, commit: Mapping[str, Any], promotion: re.Pattern[str]) -> list[dict[str, Any]]:
@@ -77,7 +107,7 @@ def carried(web: Web, repository: str, commit: Mapping[str, Any], promotion: re.
                 found[number] = title_of(web.json("GET", f"/repos/{repository}/pulls/{number}")["title"])
             except Unreadable:
                 found[number] = ""
-    told = {number: title for number, title in found.items() if not promotion.search(title)} or found
+    told = {number: title for number, title in found.items() if not matches(promotion, title)} or found
     return [{"number": number, "title": title} for number, title in sorted(told.items())]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import asdict
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from herdbook.watch.findings import KnownClass
 from herdbook.watch.rules import REGRESSION
-from herdbook.watch.sources.moments import iso_of
+from herdbook.watch.sources.moments import iso_of, readable, well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from herdbook.client import Client
     from herdbook.watch.actor.observing import Watched
 
+VALUE_BYTES_MAX = 60_000  # somewhat less than the record keeps of one value
+TEXT_CHARS_MAX = 4_000
+ITEMS_MAX = 100
+WHY_CHARS_MAX = 2_000
 WORDS_MAX = 8
 SLUG_CHARS_MAX = 48
 CHANGELOG_CHARS_MAX = 2_000
@@ -66,7 +71,7 @@ def write_deploy(
     }
     labels = ", ".join(f"{each.name} {each.found.label}" for each in seen)
     why = f"watched after the release: {labels or 'no service'}"
-    return book.write(entity, key, value, why=why, kind="experience", expires_at=fresh_until())
+    return book.write(entity, key, fitting(value), why=words(why), kind="experience", expires_at=fresh_until())
 
 
 def write_diagnosis(
@@ -86,7 +91,13 @@ def write_diagnosis(
         or "nothing in its logs"
     )
     return book.write(
-        entity, f"diagnosis-{component}", value, why=why[:2000], kind="experience", links=links, expires_at=fresh_until()
+        entity,
+        f"diagnosis-{component}",
+        fitting(value),
+        why=words(why),
+        kind="experience",
+        links=links,
+        expires_at=fresh_until(),
     )
 
 
@@ -114,6 +125,29 @@ def write_incident(
     return book.write(
         entity, key, proposal, why="first sighting: proposed by the actor, to be named by a person", kind="fact", links=links
     )
+
+
+def words(text: str) -> str:
+    """A reason that can be kept, whatever a platform said in it."""
+    return readable(text)[:WHY_CHARS_MAX]
+
+
+def fitting(value: Any, bytes_max: int = VALUE_BYTES_MAX) -> Any:
+    """The value, or one with shorter texts and lists that says so of itself: a large release is written down all the same."""
+    texts, items = TEXT_CHARS_MAX, ITEMS_MAX
+    fits = well_formed(value)
+    while len(json.dumps(fits, ensure_ascii=False).encode()) > bytes_max and items > 1:
+        fits = {**shortened(value, texts, items), "shortened": True}
+        texts, items = texts // 2, items // 2
+    return fits
+
+
+def shortened(value: Any, texts: int, items: int) -> Any:
+    if isinstance(value, str):
+        return well_formed(value if len(value) <= texts else f"{value[:texts]}...")
+    if isinstance(value, (list, tuple)):
+        return [shortened(each, texts, items) for each in value[:items]]
+    return {name: shortened(each, texts, items) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def fresh_until() -> str:

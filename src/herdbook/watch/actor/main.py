@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 BRIEFING_TOKENS = 64_000  # code reads it, not a model: a class that is left out would be a first sighting
 FAILED = 4
 LOG_CHARS_FOR_AGENT = 40_000
+FINDING_BYTES_MAX = 400_000
 
 
 class Actor:
@@ -124,7 +125,7 @@ class Actor:
         }
         if quiet:
             self.commit(finding)
-        return finding
+        return bounded(finding)
 
     def diagnose(
         self, seen: Watched, compared: dict[str, Any], links: list[dict[str, Any]], written: list[Any]
@@ -163,6 +164,16 @@ class Actor:
         """A quiet watch is a success of everything it was briefed with, at once."""
         artifacts = {name: finding[name] for name in ("written", "pages", "seconds", "quiet", "reverts", "commits")}
         self.book.commit_outcome(self.task["ref"], "success", task_input=self.task["task_input"], artifacts=artifacts)
+
+
+def bounded(finding: dict[str, Any]) -> dict[str, Any]:
+    """What its host can keep with the job: proposed files are left out before anything is shortened, and that is said."""
+    if len(json.dumps(finding)) > FINDING_BYTES_MAX:
+        for each in finding["findings"]:
+            if each["files"]:
+                each.update(files={}, agent=f"{each['agent']}; its files are left out, there is too much to tell")
+    shortened: dict[str, Any] = entries.fitting(finding, FINDING_BYTES_MAX)
+    return shortened
 
 
 def tell(event: str, **more: Any) -> None:

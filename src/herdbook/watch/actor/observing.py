@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from herdbook.watch.classify import classify_from_logs
 from herdbook.watch.findings import Classification, Line, RevisionState
-from herdbook.watch.sources.protocol import Unreadable
-
+from herdbook.watch.sources.moments import readable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -44,13 +43,13 @@ class Watched:
                 page = source.tail(self.name, self.cursor)
                 self.cursor = page.next
                 self.pages += bool(page.lines)
-                self.lines += page.lines
+                self.lines += (Line(readable(each.text), each.at, readable(each.revision)) for each in page.lines)
                 if not page.more:
                     break
             self.state = source.revision_state(self.name)
             self.old_served = self.old_served or self.state.old_serves
             self.unreadable = ""
-        except (Unreadable, KeyError, TypeError, ValueError) as problem:
+        except Exception as problem:  # because whoever writes what is read here must not be able to end the watch
             self.unreadable = str(problem) or type(problem).__name__
         over = len(self.lines) - LINES_KEPT_MAX
         if over > 0:

@@ -6,6 +6,7 @@ yet: what a cold start looks like to a machine, whatever `/health` says.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from herdbook.watch.findings import Line, RevisionState
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+OVERLAP_SECONDS = 30.0  # entries arrive out of order: what is that old is asked for again, and known by its insert id
+
+
 class CloudRunSource:
     """`project`, `location`, `service`; connections `run` and `logging`. A cursor is a time, with a page's token after it."""
 
     def __init__(self, run: Web, logging: Web, options: Mapping[str, str]) -> None:
         self.run, self.logging = run, logging
         self.project, self.location, self.service = options["project"], options["location"], options["service"]
-        self.seen: set[str] = set()  # insert ids at the last moment, which comes again
+        self.seen: set[str] = set()  # insert ids
 
     def tail(self, service: str, since: str) -> Page:
         moment, _, token = since.partition(" ")
@@ -43,7 +47,7 @@ class CloudRunSource:
         following = found.get("nextPageToken")  # an empty page may have one
         if following:
             return Page(lines, f"{moment} {following}", more=True)
-        last = max((line.at for line in lines), default=float(moment))
+        last = max((line.at for line in lines), default=0.0) - OVERLAP_SECONDS
         return Page(lines, repr(max(last, float(moment))))
 
     def revision_state(self, service: str) -> RevisionState:
@@ -67,9 +71,8 @@ class CloudRunSource:
 def line_of(entry: dict[str, Any]) -> Line:
     """Text, JSON with a message, or the request that it is about."""
     payload = entry.get("jsonPayload") or {}
-    text = (
-        entry.get("textPayload") or payload.get("message") or (entry.get("protoPayload") or {}).get("status", {}).get("message")
-    )
+    text = entry.get("textPayload") or payload.get("message") or payload.get("msg")
+    text = text or ((entry.get("protoPayload") or {}).get("status") or {}).get("message") or (payload and json.dumps(payload))
     request = entry.get("httpRequest")
     if not text and request:
         text = f"{request.get('requestMethod', '')} {request.get('requestUrl', '')} {request.get('status', '')}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from herdbook.watch.findings import Line, RevisionState
 from herdbook.watch.sources.moments import seconds_of
-from herdbook.watch.sources.protocol import LINES_PER_PAGE, Page, Unreadable
+from herdbook.watch.sources.protocol import Page, Unreadable, page_of
 from herdbook.watch.sources.web import Web, segment
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ class DockerSource:
         told = [text.partition(" ") for text in unframed(data).decode("utf-8", "replace").split("\n") if text]
         lines = [Line(text, seconds_of(when)) for when, _, text in told]
         fresh = [line for line in lines if line.at > float(since)]  # `since` includes its own moment
-        page = fresh[:LINES_PER_PAGE]
-        return Page(tuple(page), repr(page[-1].at) if page else since, len(fresh) > LINES_PER_PAGE)
+        return page_of(fresh, since)
 
     def revision_state(self, service: str) -> RevisionState:
         found = self.web.json("GET", f"/containers/{self.container}/json")

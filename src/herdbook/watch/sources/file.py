@@ -12,7 +12,7 @@ import stat
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from herdbook.watch.findings import Line, RevisionState
-from herdbook.watch.sources.moments import seconds_of
+from herdbook.watch.sources.moments import moment, well_formed
 from herdbook.watch.sources.protocol import LINES_PER_PAGE, Page, Unreadable
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGE_BYTES = 256 * 1024
 STATE_BYTES_MAX = 64 * 1024
+LEVELS = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}  # pino and bunyan count them
 
 
 class FileSource:
@@ -68,7 +69,7 @@ class FileSource:
         if not self.state:
             return RevisionState()
         try:
-            return state_of(json.loads(short_text(self.state)))
+            return state_of(well_formed(json.loads(short_text(self.state))))
         except (ValueError, RecursionError):
             return RevisionState(detail="the file with the state of the revisions cannot be read")
 
@@ -94,18 +95,21 @@ def short_text(path: str) -> str:
 def line_of(text: str) -> Line:
     """A line of JSON by its usual names, or the text as it is."""
     try:
-        found = json.loads(text) if text.startswith("{") else None
+        found = well_formed(json.loads(text)) if text.startswith("{") else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         return Line(text)
     said = next((found[name] for name in ("message", "msg", "textPayload", "text", "log") if name in found), text)
-    level = str(found.get("severity") or found.get("level") or "").upper()
+    level = level_of(found.get("severity") or found.get("level"))
     told = str(said)
-    when = found.get("time") or found.get("timestamp") or found.get("ts") or 0
-    at = float(when) if isinstance(when, (int, float)) else seconds_of(str(when))
+    at = moment(found.get("time") or found.get("timestamp") or found.get("ts") or 0)
     shown = f"{level} {told}" if level and level not in told[:60].upper() else told
     return Line(shown, at, str(found.get("revision") or ""))
+
+
+def level_of(told: Any) -> str:
+    return LEVELS.get(told, "") if isinstance(told, int) else str(told or "").upper()
 
 
 def state_of(found: Any) -> RevisionState:

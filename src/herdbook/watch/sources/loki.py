@@ -27,8 +27,11 @@ class LokiSource:
         streams = (found.get("data") or {}).get("result") or []
         told = [(int(value[0]), str(value[1]), revision_of(stream)) for stream in streams for value in stream.get("values", [])]
         values = sorted(told)
+        full = len(values) >= LINES_PER_PAGE
+        if full and values[0][0] < values[-1][0]:  # the last moment may go on beyond the limit: it is the next page's
+            values = [value for value in values if value[0] < values[-1][0]]
         lines = tuple(Line(text, when / NANOSECONDS, revision) for when, text, revision in values)
-        return Page(lines, f"n={values[-1][0]}" if values else since, len(values) >= LINES_PER_PAGE)
+        return Page(lines, f"n={values[-1][0]}" if values else since, full)
 
     def revision_state(self, service: str) -> RevisionState:
         return RevisionState()

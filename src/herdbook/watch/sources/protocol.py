@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from herdbook.watch.findings import Line, RevisionState
 
-LINES_PER_PAGE = 500
+LINES_PER_PAGE = 500  # lines of one moment are not parted, so that a time can be the next page's beginning
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,15 @@ class Page:
     lines: tuple[Line, ...]
     next: str  # a cursor that only its source understands
     more: bool = False  # there is another page already
+
+
+def page_of(lines: list[Line], since: str) -> Page:
+    """The first page of lines in order of time; its cursor is the last one's."""
+    size = LINES_PER_PAGE
+    while size < len(lines) and lines[size].at == lines[size - 1].at:
+        size += 1
+    page = lines[:size]
+    return Page(tuple(page), repr(page[-1].at) if page else since, len(lines) > size)
 
 
 class Source(Protocol):

@@ -12,6 +12,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+from herdbook.watch.sources.moments import well_formed
 from herdbook.watch.sources.protocol import Unreadable
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ class Web:
         if not 200 <= status < 300:
             raise Unreadable(f"{method} {path} answered {status}")
         try:
-            return json.loads(data)
-        except ValueError as problem:
+            return well_formed(json.loads(data))
+        except (ValueError, RecursionError) as problem:
             raise Unreadable(f"{method} {path} did not answer with JSON") from problem
 
 

@@ -55,8 +55,10 @@ WHERE tenant = %(tenant)s AND id = %(job)s;
 UPDATE job SET lease_until = %(lease_until)s, progress = coalesce(%(progress)s::text, progress) WHERE tenant = %(tenant)s AND id = %(job)s;
 
 -- name: end_job
--- Once and for all.
-UPDATE job SET state = %(state)s, worker = NULL, lease_until = NULL, result = %(result)s, ended_at = %(at)s WHERE tenant = %(tenant)s AND id = %(job)s;
+-- Once and for all. What was done has its result; how far the others came is kept for whoever looks into them.
+UPDATE job SET state = %(state)s, worker = NULL, lease_until = NULL, result = %(result)s, ended_at = %(at)s,
+  progress = CASE WHEN %(state)s = 'done' THEN 'null' ELSE progress END
+WHERE tenant = %(tenant)s AND id = %(job)s;
 
 -- name: jobs_given_up
 -- Tried as often as a job is tried, and nobody holds it.

@@ -55,8 +55,10 @@ WHERE tenant = :tenant AND id = :job;
 UPDATE job SET lease_until = :lease_until, progress = coalesce(:progress, progress) WHERE tenant = :tenant AND id = :job;
 
 -- name: end_job
--- Once and for all.
-UPDATE job SET state = :state, worker = NULL, lease_until = NULL, result = :result, ended_at = :at WHERE tenant = :tenant AND id = :job;
+-- Once and for all. What was done has its result; how far the others came is kept for whoever looks into them.
+UPDATE job SET state = :state, worker = NULL, lease_until = NULL, result = :result, ended_at = :at,
+  progress = CASE WHEN :state = 'done' THEN 'null' ELSE progress END
+WHERE tenant = :tenant AND id = :job;
 
 -- name: jobs_given_up
 -- Tried as often as a job is tried, and nobody holds it.
