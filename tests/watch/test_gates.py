@@ -148,7 +148,7 @@ def test_gates_are_never_overwritten_nor_passed_over(tmp_path: Path) -> None:
         "return Verdict(True, None)",
         "import os; os._exit(0)",
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-        "import os; os.write(1, b'{\"verdict\": {\"allowed\": true, \"reason\": \"\"}}'); raise KeyError",
+        'import os; os.write(1, b\'{"verdict": {"allowed": true, "reason": ""}}\'); raise KeyError',
         "import sys; sys.setrecursionlimit(1 << 30); return should_draft_pr(*asked)",
     ],
 )
@@ -168,7 +168,9 @@ def test_gates_that_cannot_be_run_are_refused_in_a_sentence(tmp_path: Path, text
         principal.load_gate(tmp_path / "gates.py")
 
 
-@pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(600)", "import os; os.fork() or os.setsid(); os.wait()"])
+@pytest.mark.parametrize(
+    "body", ["while True: pass", "import time; time.sleep(600)", "import os; os.fork() or os.setsid(); os.wait()"]
+)
 def test_gates_that_do_not_end_allow_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     """One line in a person's file would stop the watching of everything, for ever."""
     file = tmp_path / "gates.py"

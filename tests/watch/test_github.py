@@ -159,7 +159,9 @@ def test_a_pattern_of_promotions_that_never_ends_is_given_up_and_said() -> None:
     assert ("ahead", [], True) == (found["compare"], found["promoted"], "takes too long" in found["promotion"])
 
 
-@pytest.mark.parametrize("message", ["Promote to main (#7)", "Merge pull request #9 from acme/dev\n\nPromote to main: #7 and more"])
+@pytest.mark.parametrize(
+    "message", ["Promote to main (#7)", "Merge pull request #9 from acme/dev\n\nPromote to main: #7 and more"]
+)
 def test_a_promotion_is_known_by_its_title_whichever_way_it_was_merged(message: str) -> None:
     """The pull requests that it carried would be nowhere in the changelog."""
     found = changes.compared(Told("Something else", message), NAME, SHAS, "^Promote to main")

@@ -47,7 +47,8 @@ def test_what_is_no_plain_text_file_is_left_out(tmp_path: Path, code: str) -> No
 
 def test_a_great_many_files_are_not_all_read(tmp_path: Path) -> None:
     """A finding of any size would be one that nobody can keep."""
-    code = "[open(f'proposed/{n}', 'w').write('x' * 60_000) for n in range(500)]; open('diagnosis.md', 'w').write('\\u20ac' * 100_000)"
+    code = "[open(f'proposed/{n}', 'w').write('x' * 60_000) for n in range(500)]"
+    code += "; open('diagnosis.md', 'w').write('\\u20ac' * 100_000)"
     told = asked(tmp_path, code)
     assert hand.PROPOSED_BYTES_MAX >= sum(map(len, told["files"].values())) > 0
     assert len(told["diagnosis"].encode()) <= hand.TEXT_BYTES_MAX + 3

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,19 +36,28 @@ TIMES = ["NaN", "1e999", "-5e300", "true", '"2026-99-99T99:99:99+99:99"', "9" * 
 
 def test_no_line_of_a_log_ends_a_watch(stage: Stage) -> None:
     """Whoever can write a log line could keep a release from being watched, or end the worker."""
-    lines = [f'{{"time": {time.time()}, "message": "{text}", "severity": ["x"], "revision": {{"a": "\\udfff"}}}}' for text in TEXTS]
+    lines = [
+        f'{{"time": {time.time()}, "message": "{text}", "severity": ["x"], "revision": {{"a": "\\udfff"}}}}' for text in TEXTS
+    ]
     lines += [f'{{"message": "ERROR", "time": {when}}}' for when in TIMES]
     stage.log.write_bytes(b"ERROR \xff\xfe \x00 bytes\n" + "\n".join(lines).encode() + b"\n")
-    (stage.home / "api.state.json").write_text(r'{"serving": "\ud800", "newest": ["x"], "newest_ready": "yes", "detail": "\udfff"}')
+    (stage.home / "api.state.json").write_text(
+        r'{"serving": "\ud800", "newest": ["x"], "newest_ready": "yes", "detail": "\udfff"}'
+    )
     result = stage.watched(stage.deploy(1))
     assert ["unexplained"] == [each["label"] for each in result["verdicts"]]
 
 
 def test_no_entry_of_a_journal_ends_a_watch(stage: Stage, tmp_path: Path) -> None:
     """The same for what a unit prints: bytes that are no text, fields that come twice, numbers that are none."""
-    entries = [{"MESSAGE": value} for value in ([69, 255, 254], ["ERROR a", [66]], None, 7, {"a": 1}, "ERROR \ud800")]
+    entries: list[dict[str, Any]] = [
+        {"MESSAGE": value} for value in ([69, 255, 254], ["ERROR a", [66]], None, 7, {"a": 1}, "ERROR \ud800")
+    ]
     entries += [{"MESSAGE": "ERROR", "PRIORITY": ["3"]}]
-    told = [json.dumps({"__CURSOR": f"s={n}", "__REALTIME_TIMESTAMP": f"{time.time_ns() // 1000}", **e}) for n, e in enumerate(entries)]
+    told = [
+        json.dumps({"__CURSOR": f"s={n}", "__REALTIME_TIMESTAMP": f"{time.time_ns() // 1000}", **e})
+        for n, e in enumerate(entries)
+    ]
     (tmp_path / "entries").write_text("\n".join(told) + "\n")
     program = tmp_path / "journal"
     program.write_text(f'#!/bin/sh\ncase "$*" in *after-cursor*) exit 0;; esac\ncat {tmp_path}/entries\n')

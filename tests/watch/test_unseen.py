@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def test_a_pipe_or_a_device_in_place_of_a_log_is_said_and_hangs_nothing(tmp_path
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (str(pipe), "/dev/zero", str(tmp_path)):
-        with pytest.raises(Unreadable, match="no plain file|directory"):
+        with pytest.raises(Unreadable, match=r"no plain file|directory"):
             FileSource({"path": path}).tail("api", repr(T0))
         assert RevisionState(detail="the file with the state of the revisions cannot be read") == FileSource(
             {"path": path, "state": path}
@@ -60,7 +61,7 @@ def test_what_the_host_cannot_read_is_said_in_the_box_until_it_can(tmp_path: Pat
 
 
 @pytest.mark.parametrize("lines, state, quiet", [([], {}, False), (["served"], {}, True), ([], {"newest": "r2"}, True)])
-def test_who_saw_nothing_at_all_does_not_call_it_quiet(lines: list[str], state: dict[str, str], quiet: bool) -> None:
+def test_who_saw_nothing_at_all_does_not_call_it_quiet(lines: list[str], state: dict[str, Any], quiet: bool) -> None:
     """A wrong unit or selector would make every release a success of all that is known."""
 
     class Told:

@@ -160,7 +160,7 @@ def parsed_service(name: str, options: Any) -> Service:
     if not NAME.fullmatch(name) or not isinstance(options, dict):
         raise InvalidRequest(f"[services.{name}] must be a table under a short name")
     source = options.get("source")
-    if source not in SOURCES:
+    if not isinstance(source, str) or source not in SOURCES:
         raise InvalidRequest(f"[services.{name}] source must be one of {', '.join(SOURCES)}")
     rest = {key: value for key, value in options.items() if key != "source"}
     needed, more = SOURCES[source]

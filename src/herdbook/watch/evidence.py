@@ -38,6 +38,18 @@ def acted_in_vain(earlier: dict[str, Any], later: dict[str, Any]) -> bool:
     return bool(drafted & again)
 
 
+def ending(earlier: dict[str, Any], outcome: str, *, why: str, by: str) -> dict[str, Any]:
+    """The outcome of an earlier watch, as its own run would have committed it."""
+    return {
+        "session": earlier["session"],
+        "ref": earlier["ref"],
+        "type": outcome,
+        "task_input": f"watch {earlier['key']}",
+        "used": acted_on(earlier),
+        "artifacts": {"resolved_by": by, "why": why},
+    }
+
+
 def acted_on(result: dict[str, Any]) -> list[dict[str, Any]]:
     """What an outcome of this watch is about: classes that decided its label, or that a draft was made from, not all it saw."""
     return [each["entry"] for each in result["verdicts"] if each["entry"] and (each["allowed"] or each["label"] != REGRESSION)]

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from herdbook.base.errors import HerdbookError, InvalidRequest, NotFound
+from herdbook.base.errors import Conflict, HerdbookError, InvalidRequest, NotFound
 from herdbook.base.ids import new_name
 from herdbook.client import Client
 from herdbook.client import HerdbookError as Refused
+from herdbook.watch import evidence
+from herdbook.watch.rules import LABELS
 
 Sitting = Callable[[str], Client]  # a client in a session of its own, by the task that a person has set themselves
 
@@ -28,6 +30,8 @@ def name_class(
     of: str | None,
 ) -> dict[str, Any]:
     """A class under a person's name: it stands at once. `of` is the entry that showed it first, and proposes none any more."""
+    if label not in LABELS:
+        raise InvalidRequest(f"nothing is ever labelled {label!r}: a class is of one of {', '.join(LABELS)}")
     if not all(pattern.strip() for pattern in patterns) or not patterns:
         raise InvalidRequest("a class needs a pattern: words that all occur in a line that belongs to it")
     book = sit(f"name the class {key}")
@@ -52,14 +56,20 @@ def dispute(sit: Sitting, found: Mapping[str, Any], *, why: str) -> dict[str, An
     """A failure against everything that the watch was served, at the versions it was served."""
     reader = sit(f"dispute {found['key']}: {why}")
     trace = reader.trace(found["session"])
+    ref = f"dispute-{found['ref']}"
     served = {(each["entity"], each["key"], each["version"]) for each in trace["reads"] if each["served"] and each["key"]}
     if not served:
         raise NotFound(f"{found['key']} was served nothing: there is nothing to lose confidence; add a note instead")
     for entity, key, version in sorted(served):
         reader.read(entity, key, version=version)
     reader.action("dispute", {"watch": found["key"], "session": found["session"]}, {"why": why}, ok=True)
-    ref = f"dispute-{found['ref']}"
-    return ended_well(reader, ref, "failure", artifacts={"disputes": found["ref"], "why": why})
+    try:
+        return ended_well(reader, ref, "failure", artifacts={"disputes": found["ref"], "why": why})
+    except (HerdbookError, Refused) as problem:
+        if problem.code != "request_conflict":
+            raise
+        reader.end_session()
+        raise Conflict(f"{found['key']} was disputed already, and counts once: add to it with `herdbook note`") from problem
 
 
 def resolve(sit: Sitting, entity: str, key: str, outcome: str, *, why: str, ref: str | None) -> dict[str, Any]:
@@ -71,17 +81,38 @@ def resolve(sit: Sitting, entity: str, key: str, outcome: str, *, why: str, ref:
     return ended_well(book, ref or new_name("resolved"), outcome, used=used, artifacts={"why": why})
 
 
+def settle(sit: Sitting, book: Client, found: Mapping[str, Any], outcome: str, *, why: str) -> dict[str, Any]:
+    """How a watch that was left open ended, as a person says: the outcome is its own run's, about what it acted on.
+
+    The second client is in no session: what it commits belongs to the watch's.
+    """
+    person = sit(f"say how {found['key']} ended: {why}")
+    person.action("resolve", {"watch": found["key"], "session": found["session"]}, {"outcome": outcome, "why": why}, ok=True)
+    told = evidence.ending(dict(found), outcome, why=why, by="a person")
+    committed: dict[str, Any] = book.call("commit_outcome", told)
+    result = "success" if outcome == "success" else "failure"
+    attested = book.attest(found["ref"], result=result, session=found["session"], note="said by a person")
+    person.end_session()
+    return {**committed, "attested": True, "standing": attested["standing"]}
+
+
+def is_open(book: Client, found: Mapping[str, Any]) -> bool:
+    """Whether nobody and nothing has said yet how this watch ended."""
+    return all(each["ref"] != found["ref"] for each in book.trace(found["session"])["outcomes"])
+
+
 def note(sit: Sitting, entity: str, key: str, text: str) -> dict[str, Any]:
     """A person's words beside an entry, at the same entity, where the next briefing finds them."""
     book = sit(f"a note on {key}")
+    links, warnings = [{"rel": "see_also", "entity": entity, "key": key}], []
     try:
         book.read(entity, key)
-        links = [{"rel": "see_also", "entity": entity, "key": key}]
     except (HerdbookError, Refused) as problem:
         if problem.code != "not_found":
             raise
-        links = []
-    return book.write(entity, f"note-{key}", {"note": text, "on": key}, why=text[:500], kind="fact", links=links)
+        links, warnings = [], [f"there is no entry {key} at {entity}: the note stands by itself"]
+    told = book.write(entity, f"note-{key}", {"note": text, "on": key}, why=text[:500], kind="fact", links=links)
+    return {**told, "warnings": [*told["warnings"], *warnings]}
 
 
 def ended_well(book: Client, ref: str, outcome: str, **more: Any) -> dict[str, Any]:

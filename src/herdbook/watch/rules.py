@@ -323,6 +323,9 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
+# What a class may be of: a label that nothing is ever given would match nothing.
+LABELS: tuple[str, ...] = tuple(sorted({each.label for each in RULES} | {COLD_IMAGE, UNEXPLAINED}))
+
 # What a cause brings with it: seeing both is one story, not two.
 EXPLAINS: dict[str, frozenset[str]] = {
     "image_pull_error": frozenset({STARTUP, COLD_IMAGE}),

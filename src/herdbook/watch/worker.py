@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from herdbook.base.errors import HerdbookError, Unavailable
+from herdbook.base.limits import PAGE_MAX
 from herdbook.client import Client
 from herdbook.client import HerdbookError as Refused
 from herdbook.watch import evidence, history, notify, pull_request, told
@@ -29,10 +30,12 @@ LOG = logging.getLogger("herdbook.watch")
 LEASE_SECONDS: Final = 60
 REAP_SECONDS: Final = 60
 RETRY_SECONDS: Final = 10
+NOTIFY_RETRY_SECONDS: Final = 60  # then four times as long: a chat may be away for an hour
+NOTIFY_BUDGET_SECONDS: Final = 4 * 3600
 ALERT_LOOKBACK_SECONDS: Final = 900
 DEPLOY_LOOKBACK_SECONDS: Final = 60  # the hook may come a little after the release
 BOX_EXTRA_SECONDS: Final = 240  # for the agent, the comparison and the writes
-EARLIER_MAX: Final = 50
+EARLIER_MAX: Final = PAGE_MAX  # the newest jobs: a watch that was left open before those waits for a person
 
 Step = Callable[[str], None]
 
@@ -99,9 +102,11 @@ class Worker:
 
     def let_go(self, job: dict[str, Any], problem: Exception) -> None:
         """Leave a job to its next attempt, later the oftener it failed. What was reached stays with it."""
-        LOG.warning("%s was not finished and will be tried again: %s", job["key"], problem)
+        told = job["body"]["kind"] == "notify"
+        later = NOTIFY_RETRY_SECONDS * 4 ** (job["attempt"] - 1) if told else RETRY_SECONDS * job["attempt"]
+        LOG.warning("%s was not finished and will be tried again in %d s: %s", job["key"], later, problem)
         with suppress(HerdbookError, Refused, OSError):  # because somebody else may have it by now
-            self.queue.beat(job, lease_seconds=RETRY_SECONDS * job["attempt"])
+            self.queue.beat(job, lease_seconds=later, progress={**(job["progress"] or {}), "failed": str(problem)[:500]})
         self.failures += 1
 
     def work(self, job: dict[str, Any]) -> None:
@@ -115,7 +120,8 @@ class Run:
 
     def __init__(self, worker: Worker, job: dict[str, Any]) -> None:
         self.worker, self.job, self.config, self.book = worker, job, worker.config, worker.book
-        self.progress: dict[str, Any] = dict(job["progress"] or {})
+        self.progress: dict[str, Any] = {name: kept for name, kept in (job["progress"] or {}).items() if name != "failed"}
+        job["progress"] = self.progress  # how far it came, for whoever lets it go
         self.ref = f"watch-{job['job']}"
 
     def watch(self) -> None:
@@ -125,7 +131,7 @@ class Run:
         drafts = self.step("drafts", lambda: self.drafted(finding, verdicts))
         told = self.step("told", lambda: self.tell(finding, verdicts, drafts))
         result = self.result(finding, verdicts, drafts, told)
-        self.step("resolved", lambda: self.resolve_earlier(result))
+        result["settled"] = self.step("resolved", lambda: self.resolve_earlier(result))
         self.book.call("end_session", {"session": finding["session"]})
         self.worker.queue.done(self.job, ok=True, result=result)
         self.worker.on_step("done")
@@ -302,7 +308,7 @@ class Run:
         told = self.say(text)
         if not told["ok"] and self.config.connections.get("slack"):
             self.worker.queue.put(
-                Job(key=f"notify-{self.job['job']}", body={"kind": "notify", "text": text}, budget_seconds=ERRAND_SECONDS_MAX)
+                Job(key=f"notify-{self.job['job']}", body={"kind": "notify", "text": text}, budget_seconds=NOTIFY_BUDGET_SECONDS)
             )
         self.note(finding["session"], "notify", {"text": text}, told, ok=told["ok"])
         return told
@@ -351,27 +357,23 @@ class Run:
     def resolve_earlier(self, result: dict[str, Any]) -> list[dict[str, str]]:
         """Open watches that this one settles: the outcome is committed to their run, and attested, by what was seen here."""
         settled = []
+        known = set()  # what later ones have settled needs no second word
         for job in self.worker.queue.jobs(limit=EARLIER_MAX):
             earlier = job["result"]
-            if job["job"] == self.job["job"] or job["state"] != "done" or not earlier or earlier.get("quiet", True):
+            if job["job"] == self.job["job"] or job["state"] != "done" or not earlier:
+                continue
+            known |= {each["ref"] for each in earlier.get("settled") or ()}
+            if earlier.get("quiet", True) or earlier["ref"] in known:
                 continue
             found = evidence.resolved(earlier, result)
             if found is not None and self.commit(earlier, found):
-                settled.append({"key": earlier["key"], "outcome": found.outcome, "why": found.why})
+                settled.append({"ref": earlier["ref"], "key": earlier["key"], "outcome": found.outcome, "why": found.why})
         return settled
 
     def commit(self, earlier: dict[str, Any], found: evidence.Resolution) -> bool:
         """Whether it was still open."""
-        fields = {
-            "session": earlier["session"],
-            "ref": earlier["ref"],
-            "type": found.outcome,
-            "task_input": f"watch {earlier['key']}",
-            "used": evidence.acted_on(earlier),
-            "artifacts": {"resolved_by": self.job["key"], "why": found.why},
-        }
         try:
-            self.book.call("commit_outcome", fields)
+            self.book.call("commit_outcome", evidence.ending(earlier, found.outcome, why=found.why, by=self.job["key"]))
         except (HerdbookError, Refused) as problem:
             if problem.code == "request_conflict":
                 return False

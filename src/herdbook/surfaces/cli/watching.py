@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -43,8 +44,17 @@ class Wiring(Protocol):
 def init(invocation: Invocation) -> int:
     from herdbook.watch import principal
 
-    written = principal.init(invocation.args.directory)
-    return invocation.show({"written": [str(path) for path in written]}, [f"wrote {path}" for path in written])
+    directory = invocation.args.directory
+    written = principal.init(directory)
+    config = "" if directory == Path("oncall") else f" --config {line(str(directory / 'watch.toml'))}"
+    following = [
+        "Next:",
+        f"  say in {line(str(directory / 'watch.toml'))} what is watched",
+        f"  python -m pytest {line(str(directory / 'test_gates.py'))}",
+        f"  HERDBOOK_HOOK_DEPLOY=... herdbook watch serve{config}     # takes hooks",
+        f"  herdbook watch work{config}                               # makes boxes and watches",
+    ]
+    return invocation.show({"written": [str(path) for path in written]}, [*(f"wrote {path}" for path in written), "", *following])
 
 
 def classify(invocation: Invocation) -> int:
@@ -64,11 +74,12 @@ def classify(invocation: Invocation) -> int:
     return invocation.show({"label": found.label, "signals": asdict(found.signals)}, lines)
 
 
+NAME: Final = re.compile(r"[\w.-]{1,200}")
 LOG_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 def text_of(name: str) -> str:
-    return files.read(Path(name), what="what is to be classified", bytes_max=LOG_BYTES_MAX).decode(errors="replace")
+    return files.read(Path(name), what="logs", bytes_max=LOG_BYTES_MAX).decode(errors="replace")
 
 
 def serve(invocation: Invocation) -> int:
@@ -200,11 +211,14 @@ def status(invocation: Invocation) -> int:
 def job_row(job: Mapping[str, Any]) -> list[str]:
     result = job["result"] or {}
     verdicts = result.get("verdicts") or []
-    what = "quiet" if result.get("quiet") else "; ".join(f"{each['service']} {each['label']}" for each in verdicts)
+    unwatched = [f"{name} was not watched: {why}" for name, why in (result.get("unreadable") or {}).items()]
+    what = "quiet" if result.get("quiet") else "; ".join([*(f"{v['service']} {v['label']}" for v in verdicts), *unwatched])
     reasons = "; ".join(f"{'draft' if each['allowed'] else 'no draft'}: {each['reason']}" for each in verdicts)
     again = f"{job['repeats']} more" if job["repeats"] else ""
     step = f"attempt {job['attempt']}" if job["state"] == "running" else ""
-    return [line(job["key"]), job["state"], line(what or step or result.get("why") or ""), again, clipped(line(reasons), 120)]
+    failed = (job["progress"] or {}).get("failed")
+    said = what or "; ".join(filter(None, [step, result.get("why"), failed and f"the last one failed: {failed}"]))
+    return [line(job["key"]), job["state"], clipped(line(said), 160), again, clipped(line(reasons), 120)]
 
 
 def why(invocation: Invocation) -> int:
@@ -229,19 +243,31 @@ def why_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from table(
         [f"  {line(each['key'])}", f"version {each['version']}", clipped(line(each["why"] or ""), 100)] for each in found["wrote"]
     )
+    for name, reason in found["result"].get("unreadable", {}).items():
+        yield f"{line(name)} was not watched: {line(reason)}"
     for each in found["result"].get("verdicts", []):
         yield f"{each['service']}: {'a draft was allowed' if each['allowed'] else 'no draft'}: {line(each['reason'])}"
         yield from (f"  rests on {line(name)}" for name in [*each["entries"], *each["outcomes"]])
     ended = [f"{each['effective_type']} ({'attested' if each['attested'] else 'claimed'})" for each in found["outcomes"]]
-    yield f"outcome: {', '.join(ended) or 'open'}"
+    key = line(found["result"]["key"])
+    yield (
+        f"outcome: {', '.join(ended)}"
+        if ended
+        else f"outcome: open; herdbook watch resolve {key} OUTCOME --why '...' says how it ended"
+    )
 
 
 def newest(book: Client, name: str) -> Mapping[str, Any]:
+    """By its key first, which is asked for by itself; a beginning of one only among the newest."""
     from herdbook.base.limits import PAGE_MAX
     from herdbook.watch import human
+    from herdbook.watch.alerts import SHA_CHARS
     from herdbook.watch.queue import RecordQueue
 
-    return human.watch_of(RecordQueue(book).jobs(limit=PAGE_MAX), name)
+    queue = RecordQueue(book)
+    keys = [name, f"deploy-{name[:SHA_CHARS]}"] if NAME.fullmatch(name) else []
+    jobs = [job for key in keys for job in queue.jobs(limit=PAGE_MAX, key=key)]
+    return human.watch_of(jobs or queue.jobs(limit=PAGE_MAX), name)
 
 
 def dispute(invocation: Invocation) -> int:
@@ -281,8 +307,26 @@ def resolve(invocation: Invocation) -> int:
     from herdbook.watch.config import load
 
     args = invocation.args
-    told = human.resolve(sitting(invocation), load(args.config).entity, args.key, args.outcome, why=args.why, ref=args.ref)
+    book = Client(invocation.opened(), session="")
+    found = open_watch(book, args.key) if args.ref is None else None
+    if found is not None:
+        told = human.settle(sitting(invocation), book, found, args.outcome, why=args.why)
+        told["watch"] = found["key"]
+    else:
+        told = human.resolve(sitting(invocation), load(args.config).entity, args.key, args.outcome, why=args.why, ref=args.ref)
     return invocation.show(told, moved_lines(args.outcome, told))
+
+
+def open_watch(book: Client, name: str) -> Mapping[str, Any] | None:
+    """The watch that goes by this name, if it is still open."""
+    from herdbook.base.errors import NotFound
+    from herdbook.watch import human
+
+    try:
+        found = newest(book, name)
+    except NotFound:
+        return None
+    return found if human.is_open(book, found) else None
 
 
 def moved_lines(word: str, told: Mapping[str, Any]) -> Iterator[str]:

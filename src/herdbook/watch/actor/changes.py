@@ -70,7 +70,10 @@ def expanded(web: Web, repository: str, commits: list[Any], promotion: re.Patter
             if len(found) < KEPT_MAX and any(matches(promotion, title) for title in titles):
                 found += carried(web, repository, each, promotion)
     except Endless:
-        return {"promoted": found[:KEPT_MAX], "promotion": "the pattern of promotions takes too long: write it without nested repeats"}
+        return {
+            "promoted": found[:KEPT_MAX],
+            "promotion": "the pattern of promotions takes too long: write it without nested repeats",
+        }
     return {"promoted": found[:KEPT_MAX]}
 
 

@@ -50,7 +50,7 @@ def asked(command: Sequence[str], folder: str, given: Mapping[str, Any], *, env:
 
 
 def ended(command: Sequence[str], folder: str, env: Mapping[str, str]) -> str:
-    """Run it to its end or its time's; its words are read as they come and the last of them kept. What it started ends with it."""
+    """Run it to its end or its time's; its words are read as they come, the last of them kept. What it started ends too."""
     try:
         running = subprocess.Popen(
             [*command, PROMPT],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from herdbook.watch.classify import classify_from_logs
 from herdbook.watch.findings import Classification, Line, RevisionState
 from herdbook.watch.sources.moments import readable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 

@@ -32,7 +32,7 @@ class JournaldSource:
         return Page(lines, entries[-1]["__CURSOR"] if entries else since, len(entries) == LINES_PER_PAGE)
 
     def first(self, place: str) -> list[bytes]:
-        """The oldest lines from there. `-n` would give the newest in most versions, so the program is ended when it said enough."""
+        """The oldest lines from there. `-n` would give the newest in most versions: the program is ended when it said enough."""
         command = [self.program, "-o", "json", "--all", "--no-pager", "-q", "-u", self.unit, place]
         try:
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:

@@ -88,6 +88,12 @@ def is_about(event: dict[str, Any], names: set[str]) -> bool:
 
 def event_line(event: dict[str, Any]) -> Line:
     series = event.get("series") or {}  # what repeats, as newer clusters count it
-    when = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or (event.get("metadata") or {}).get("creationTimestamp") or ""
+    when = (
+        series.get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or (event.get("metadata") or {}).get("creationTimestamp")
+        or ""
+    )
     name = (event.get("involvedObject") or {}).get("name", "")
     return Line(f"{event.get('type')} {event.get('reason')} {name}: {event.get('message')}", seconds_of(str(when)))

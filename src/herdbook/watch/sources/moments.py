@@ -42,7 +42,7 @@ def well_formed(value: Any) -> Any:
 
 
 def readable(text: str) -> str:
-    """What was printed, without colours and other orders to a terminal: no pattern sees through those, and no record keeps them."""
+    """What was printed, without colours and other orders to a terminal: no pattern sees through those, no record keeps them."""
     if text.isprintable():
         return text
     plain = COLOURS.sub("", text.encode("utf-8", "replace").decode())

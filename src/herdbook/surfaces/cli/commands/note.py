@@ -27,4 +27,6 @@ def run(invocation: Invocation) -> int:
 
     args = invocation.args
     told = human.note(sitting(invocation), args.entity, args.key, args.text)
+    for warning in told["warnings"]:
+        invocation.terminal.remark(f"warning: {line(warning)}")
     return invocation.show(told, [f"{line(told['key'])} version {told['version']} at {line(told['entity'])}"])
