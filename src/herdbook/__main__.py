@@ -287,7 +287,7 @@ def dispatch(arguments: list[str], terminal: Terminal) -> int:
     reader = parser.command_parser(name, summary=command.summary)
     module.add_arguments(reader)
     parser.finish(reader, shared=command.shared, examples=getattr(module, "EXAMPLES", command.examples))
-    args = reader.parse_args([*before, *behind])
+    args = parser.read(reader, [*before, *behind])
     invocation = Invocation(args, settings.load(), terminal, open_door, starts=name in STARTERS)
     try:
         return WIRED[name](invocation) if name in WIRED else cast(int, module.run(invocation))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import pytest
 
+from herdbook.__main__ import COMMANDS
 from herdbook.base.errors import HerdbookError, InvalidRequest, InvalidValue, TooLarge
 from herdbook.surfaces.cli import inputs
+from herdbook.surfaces.cli.parser import SHARED, command_parser, finish, read
 from herdbook.surfaces.cli.problems import Usage
 
 
@@ -24,6 +29,29 @@ from herdbook.surfaces.cli.problems import Usage
 def test_a_value_is_json(text, value) -> None:
     """What somebody wrote would be stored as something else."""
     assert value == inputs.value_of(text)
+
+
+@pytest.mark.parametrize(
+    "line, name, value",
+    [
+        ("gateway add --to https://api.github.com --bearer github", "connection", "github"),
+        ("gateway --to https://api.github.com add github", "connection", "github"),
+        ("key create --role writer mine", "name", "mine"),
+        ("box rm --json box-1", "box", "box-1"),
+        ("diff acme tz --json 1 2", "new", 2),
+        ("hook git --entity acme 0123abcd", "event", "0123abcd"),
+        ("tune acme --json fusion=rrf", "words", ["acme", "fusion=rrf"]),
+        ("watch init --json dir", "directory", Path("dir")),
+        ("fanout acme --vary A=1 -- sh --json", "command", ["sh", "--json"]),
+    ],
+)
+def test_options_may_stand_anywhere(line: str, name: str, value: object) -> None:
+    """A word that may be left out would be refused behind an option, as in the hook that git runs."""
+    command, *words = line.split()
+    reader = command_parser(command, summary="")
+    importlib.import_module(COMMANDS[command].module).add_arguments(reader)
+    finish(reader, shared=SHARED, examples="")
+    assert value == getattr(read(reader, words), name)
 
 
 @pytest.mark.parametrize("text", ["", "hello", "{'a': 1}", "01", "{", "5 6", "NULL"])

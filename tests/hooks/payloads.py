@@ -49,6 +49,14 @@ DOCUMENTED: list[tuple[str, str | None, dict[str, Any], tuple[Any, ...]]] = [
          "tool_response": {"filePath": "/p/a", "success": True}},
         ("tool", "abc123", None, "Write", "", True),
     ),
+    (
+        "claude-code",  # as Copilot tells the hooks that are Claude Code's
+        None,
+        {"session_id": "abc123", "timestamp": "2026-01-15T10:30:00Z", "cwd": "/p", "hook_event_name": "PostToolUse",
+         "tool_name": "Bash", "tool_input": {"command": "pytest -q"},
+         "tool_result": {"result_type": "success", "text_result_for_llm": "1 failed\n<exited with exit code 1>"}},
+        ("tool", "abc123", None, "Bash", "pytest -q", False),
+    ),
     ("claude-code", None,
      {**CLAUDE, "hook_event_name": "Stop", "stop_hook_active": False},
      ("stop", "abc123", None, "", "", None)),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import shlex
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from herdbook.__main__ import COMMANDS
+from herdbook.base import current_run
+from herdbook.surfaces.cli.parser import command_parser, read
 from herdbook.surfaces.hooks.agents import AGENTS
 from herdbook.surfaces.hooks.files import Unreadable, block_edit, json_edit
 
@@ -174,6 +180,46 @@ def test_the_hook_of_git_runs_and_holds_up_no_commit(connect, tmp_path) -> None:
     assert os.access(tmp_path / ".git" / "hooks" / "post-commit", os.X_OK)
     env = {**os.environ, "HERDBOOK_URL": "http://127.0.0.1:9"}
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True, env=env, timeout=30)
+
+
+@pytest.mark.slow
+def test_a_commit_is_told_by_the_hook_as_it_is_written(connect, said, tmp_path) -> None:
+    """The hook's own command line would be one we do not read, and no commit in any trace."""
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+    subprocess.run([*git, "init", "-q", "."], cwd=tmp_path, check=True)
+    connect("git", "--entity", "acme/ci")
+    said("brief", "acme/ci", "--session", "codex-1")
+    current_run.remember(tmp_path / ".local/share/herdbook", str(tmp_path), {"session": "codex-1", "begun": True})
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True, timeout=60)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+    trace = json.loads(said("trace", "codex-1", "--json").out)
+    assert [("git commit", {"commit": head})] == [(each["tool"], each["args"]) for each in trace["actions"]]
+
+
+@pytest.mark.parametrize("agent", sorted(set(AGENTS) - {"git"}))
+def test_every_command_that_is_written_is_one_we_read(agent, connect, tmp_path) -> None:
+    """Hooks would end in a mistake that no agent shows, and tools would never start."""
+    connect(agent, "--entity", "acme/a b")
+    written = [text.decode() for name, text in files(tmp_path).items()]
+    lines = [words for text in written for words in commands(tomllib.loads(text) if text[:1] in "#[" else json.loads(text))]
+    assert {"hook", "mcp"} == {words[0] for words in lines}
+    for name, *words in lines:
+        reader = command_parser(name, summary="")
+        importlib.import_module(COMMANDS[name].module).add_arguments(reader)
+        assert "acme/a b" == read(reader, words).entity
+
+
+def commands(found: Any) -> Iterator[list[str]]:
+    """What is behind `herdbook`, or behind `python -m herdbook`, in every command of a file."""
+    if isinstance(found, dict) and isinstance(found.get("args"), list):
+        words = found["args"]
+        yield words[words.index("herdbook") + 1 :] if "herdbook" in words else words
+    elif isinstance(found, dict | list):
+        for each in found.values() if isinstance(found, dict) else found:
+            yield from commands(each)
+    elif isinstance(found, str) and " hook " in found:
+        words = shlex.split(found)
+        yield words[words.index("hook") :]
 
 
 @pytest.mark.parametrize("agent, told", [("claude-code", True), ("git", False)])

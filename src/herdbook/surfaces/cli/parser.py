@@ -49,6 +49,18 @@ def command_parser(command: str, *, summary: str) -> Parser:
     return Parser(prog=f"herdbook {command}", description=summary, formatter_class=Help, allow_abbrev=False)
 
 
+def read(parser: Parser, words: list[str]) -> argparse.Namespace:
+    """A command line, in any order: argparse by itself takes what is optional only right behind what is required."""
+    try:
+        return parser.parse_args(words)
+    except Usage:
+        if "--" in words:
+            raise
+        with suppress(Usage, TypeError):  # the second is for commands that have commands of their own
+            return parser.parse_intermixed_args(words)
+        raise
+
+
 def finish(parser: argparse.ArgumentParser, *, shared: tuple[str, ...], examples: str) -> None:
     """What every command's help ends with: the shared options, and the examples."""
     parser.description = "\n".join(textwrap.fill(line, WIDTH) for line in (parser.description or "").split("\n"))

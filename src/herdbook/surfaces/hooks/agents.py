@@ -100,7 +100,9 @@ def git(folder: Path, entity: str) -> list[Edit]:
     """After each commit, tell the run that is going on in this folder."""
     root = root_of(str(folder)) or folder
     hooks = root / ".git" / "hooks"
-    line = f'{hook("git", entity)} "$(git rev-parse HEAD)" </dev/null >/dev/null 2>&1 || true\n'
+    # What the commit is called comes before the options: our reader of command lines takes it there everywhere.
+    line = f'{shlex.join([*herdbook(), "hook", "git"])} "$(git rev-parse HEAD)" --entity {shlex.quote(entity)}'
+    line += " </dev/null >/dev/null 2>&1 || true\n"
     return [block_edit(hooks / "post-commit", line, opening="#!/bin/sh\n", mode=0o755)]
 
 

@@ -69,6 +69,9 @@ def claude(payload: Payload) -> Event | None:
     if kind != "tool":
         return Event(kind, session, folder, task=text_of(payload, "prompt") or None)
     result = payload.get("tool_response", payload.get("tool_output", payload.get("error")))
+    told = payload.get("tool_result")  # Copilot, which runs the hooks in `.claude/settings.json` too
+    if isinstance(told, Mapping):
+        result = told.get("text_result_for_llm", told)
     ok = False if name == "PostToolUseFailure" else verdict(result, succeeded=True if name == "PostToolUse" else None)
     return Event(kind, session, folder, tool=text_of(payload, "tool_name"), args=payload.get("tool_input"), result=result, ok=ok)
 
