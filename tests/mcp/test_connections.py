@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,10 @@ from typing import Any
 import pytest
 
 from herdbook.base.clock import TickClock
-from herdbook.service.callers import local_caller
+from herdbook.service.callers import Caller, local_caller
 from herdbook.service.door import Service
 from herdbook.surfaces.mcp.connections import Connections
-from herdbook.surfaces.mcp.http import McpOverHttp
+from herdbook.surfaces.mcp.http import McpOverHttp, Perform, id_of
 from herdbook.testing.boxes import eventually
 from tests.rest.serving import KEY, Reply, Server, open_service, serving
 
@@ -29,10 +32,10 @@ def service(tmp_path: Path) -> Iterator[Service]:
     found.close()
 
 
-def sent(server: Server, method: str, params: dict[str, Any], *, key: str, connection: str = "") -> Reply:
+def sent(server: Server, method: str, params: dict[str, Any], *, key: str, connection: str = "", number: int = 1) -> Reply:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     headers |= {"Authorization": f"Bearer {key}"} | ({"Mcp-Session-Id": connection} if connection else {})
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
     return server.ask("POST", "/mcp", body, headers=headers)
 
 
@@ -83,6 +86,53 @@ def test_a_connection_is_for_whoever_opened_it(service: Service) -> None:
         assert (404, 200) == tuple(sent(server, "ping", {}, key=key, connection=mine).status for key in (other, KEY))
         assert 404 == server.ask("DELETE", "/mcp", headers={"Mcp-Session-Id": mine, "Authorization": f"Bearer {other}"}).status
         assert 200 == sent(server, "ping", {}, key=KEY, connection=mine).status
+
+
+class Held(McpOverHttp):
+    """Its verb `list` is answered when a test says so."""
+
+    reached, go_on = threading.Event(), threading.Event()
+
+    def __init__(self, perform: Perform) -> None:
+        async def held(caller: Caller, verb: str, fields: dict[str, Any]) -> dict[str, Any]:
+            if verb == "list":
+                self.reached.set()
+                await asyncio.to_thread(self.go_on.wait, 30)
+            return await perform(caller, verb, fields)
+
+        super().__init__(held)
+
+
+def test_an_id_is_for_one_request_at_a_time(service: Service) -> None:
+    """The one that came first would wait for ever, its client gone: some hundreds of them are every connection there is."""
+    with serving(service, key=KEY, mcp=Held) as server, ThreadPoolExecutor(1) as pool:
+        mine = opened(server, KEY)
+        asked = partial(sent, server, "tools/call", {"name": "list", "arguments": {}}, key=KEY, connection=mine)
+        first = pool.submit(asked)
+        assert Held.reached.wait(30)
+        assert (409, "request_conflict") == ((reply := asked()).status, reply.code)
+        assert 200 == sent(server, "ping", {}, key=KEY, connection=mine, number=2).status
+        Held.go_on.set()
+        assert 200 == first.result(30).status
+        assert 200 == asked().status
+
+
+@pytest.mark.parametrize(
+    "body, known",
+    [
+        (b'{"id": 1, "params": {"a": NaN, "b": %s}}' % (b"9" * 5000), "1"),
+        (b'{"id": "1"}', "1"),
+        (b'{"id": 2, "id": 1}', "1"),
+        (b'{"id": null}', None),
+        (b'{"method": "x"}', None),
+        (b'[{"id": 1}]', None),
+        (b'{"id": 1', None),
+        (b"[" * 100_000, None),
+    ],
+)
+def test_ids_are_told_apart_as_the_sdk_does(body: bytes, known: str | None) -> None:
+    """Whoever writes an id in another way would have two requests with one id after all."""
+    assert known == id_of(body)
 
 
 def test_every_message_counts_against_the_rate(service: Service) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import struct
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -301,6 +303,21 @@ def test_connections_are_bounded(service: Service) -> None:
             assert wire.next().status == 200
         refused = server.get("/healthz")
         assert (503, "busy", "1") == (refused.status, refused.code, refused.headers["retry-after"])
+
+
+def test_who_left_before_being_refused_leaves_nothing(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    """A crowd that comes and goes would fill the log with tracebacks, and its connections stay in the count."""
+    with serving(service, limits=EdgeLimits(connections=1)) as server, server.connect() as held:
+        held.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert held.next().status == 200
+        go_on = threading.Event()
+        server.thread.loop.call_soon_threadsafe(go_on.wait)
+        for _ in range(5):
+            with server.dial() as gone:
+                gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leaves with a reset
+        go_on.set()
+        assert (503, "busy") == ((refused := server.get("/healthz")).status, refused.code)
+    assert [] == [record.getMessage() for record in caplog.records if record.name == "asyncio"]
 
 
 def test_refusals_are_counted(quick: Server) -> None:

@@ -328,7 +328,10 @@ class Joined(asyncio.Transport):
 
     def write_eof(self) -> None:
         self.flush()
-        self.transport.write_eof()
+        try:
+            self.transport.write_eof()
+        except OSError:
+            self.transport.abort()  # because the other side has gone already: it waited among those that nobody had taken yet
 
     def close(self) -> None:
         self.flush()

@@ -1,18 +1,20 @@
 """The tools at /mcp of a server: streamable HTTP, behind the same door, limits and writer as every other request.
 
 The server's door has said who calls before a request comes here. The SDK keeps connections apart; each has one run of its own,
-which ends with it: when the client ends it, or when nobody has used it for half an hour.
+which ends with it: when the client ends it, or when nobody has used it for half an hour. Of two requests with one id at a time
+the second is refused: the SDK would answer one of them and leave the other waiting for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from herdbook.base.errors import HerdbookError
+from herdbook.base.errors import HerdbookError, RequestConflict
 from herdbook.service.callers import Caller
 from herdbook.service.verbs import VERBS
 from herdbook.surfaces.mcp.connections import Connections
@@ -22,6 +24,7 @@ CONNECTION: Final = b"mcp-session-id"
 PROTOCOL: Final = b"mcp-protocol-version"
 Perform = Callable[[Caller, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 Asgi = Callable[..., Awaitable[None]]
+Receive = Callable[[], Awaitable[Any]]
 
 
 class McpOverHttp:
@@ -30,6 +33,7 @@ class McpOverHttp:
     def __init__(self, perform: Perform, *, connections: Connections | None = None) -> None:
         self.perform = perform
         self.connections = connections or Connections(time.monotonic)
+        self.under_way: set[tuple[str, str]] = set()  # a connection, and the id of a request on it
         self.ending: set[asyncio.Task[None]] = set()
         self.stop = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
@@ -47,7 +51,28 @@ class McpOverHttp:
             self.connections.used(named, caller)
         elif opens(headers):
             self.connections.admit(caller)
-        await handle(scope, receive, self.watched(send, caller, named=named, ends=scope["method"] == "DELETE"))
+        send = self.watched(send, caller, named=named, ends=scope["method"] == "DELETE")
+        if not named or scope["method"] != "POST":
+            await handle(scope, receive, send)
+        elif (body := await whole(receive)) is not None:
+            with self.only(named, id_of(body)):
+                await handle(scope, again(body, receive), send)
+
+    @contextmanager
+    def only(self, connection: str, request_id: str | None) -> Iterator[None]:
+        """While this request is being answered no other with its id is taken on this connection."""
+        if request_id is None:
+            yield
+            return
+        if (connection, request_id) in self.under_way:
+            raise RequestConflict(
+                f"a request with the id {request_id[:40]} is being answered on this connection: send another id"
+            )
+        self.under_way.add((connection, request_id))
+        try:
+            yield
+        finally:
+            self.under_way.discard((connection, request_id))
 
     def watched(self, send: Asgi, caller: Caller, *, named: str, ends: bool) -> Asgi:
         """Every answer passes; what it says of connections is kept."""
@@ -137,6 +162,36 @@ class McpOverHttp:
         self.stop.set()
         if self.task is not None:
             await self.task
+
+
+async def whole(receive: Receive) -> bytes | None:
+    """The body of a request, whose size the server's edge bounds; None where the client hung up over it."""
+    pieces = []
+    while (message := await receive())["type"] == "http.request":
+        pieces.append(bytes(message.get("body", b"")))
+        if not message.get("more_body"):
+            return b"".join(pieces)
+    return None
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """What hands out a body that was read already, and then whatever comes."""
+    left = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Any:
+        return left.pop() if left else await receive()
+
+    return received
+
+
+def id_of(body: bytes) -> str | None:
+    """The id that a request has, as the SDK tells them apart; None for what has none, or is no JSON: the SDK says so."""
+    try:
+        found = json.loads(body, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    given = found.get("id") if isinstance(found, dict) else None
+    return given if isinstance(given, str) else None
 
 
 def run_of(connection: str) -> str:
