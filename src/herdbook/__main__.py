@@ -313,6 +313,7 @@ def serve(invocation: Invocation) -> int:
     from herdbook.service.opening import local_identity, open_service
     from herdbook.surfaces.mcp.http import McpOverHttp
     from herdbook.surfaces.rest import command
+    from herdbook.surfaces.web.app import Web
 
     started = invocation.record_is_missing()
     service = open_service(invocation.settings)
@@ -322,7 +323,13 @@ def serve(invocation: Invocation) -> int:
         warm(service)
         chosen = invocation.settings
         return command.run(
-            invocation.args, service, key=chosen.key, identity=local_identity(), mcp=McpOverHttp, upstreams=chosen.upstreams
+            invocation.args,
+            service,
+            key=chosen.key,
+            identity=local_identity(),
+            mcp=McpOverHttp,
+            web=Web,
+            upstreams=chosen.upstreams,
         )
     finally:
         service.close()

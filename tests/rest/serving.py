@@ -18,6 +18,7 @@ from herdbook.record.record import Record
 from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import Mount, RestApp
 from herdbook.surfaces.rest.auth import door
+from herdbook.surfaces.rest.pages import MakeWeb
 from herdbook.surfaces.rest.spans import RequestSpans
 
 KEY = "a-key-of-enough-length"
@@ -67,8 +68,9 @@ class Server:
         mcp: Mount | None = None,
         spans: RequestSpans | None = None,
         upstreams: Path | None = None,
+        web: MakeWeb | None = None,
     ) -> None:
-        self.app = RestApp(service, waiting_max=waiting_max, mcp=mcp, spans=spans, upstreams=upstreams)
+        self.app = RestApp(service, waiting_max=waiting_max, mcp=mcp, spans=spans, upstreams=upstreams, web=web)
         self.edge = Edge(self.app, limits=limits, on_refusal=self.app.metrics.refused)
         self.thread = LoopThread("test-server")
         self.address = sock.getsockname()
@@ -193,9 +195,12 @@ def serving(
     mcp: Mount | None = None,
     spans: RequestSpans | None = None,
     upstreams: Path | None = None,
+    web: MakeWeb | None = None,
 ) -> Iterator[Server]:
     sock = bind_unix(str(unix)) if unix else bind_tcp("127.0.0.1", 0)
-    server = Server(service, sock, key=key, limits=limits, waiting_max=waiting_max, mcp=mcp, spans=spans, upstreams=upstreams)
+    server = Server(
+        service, sock, key=key, limits=limits, waiting_max=waiting_max, mcp=mcp, spans=spans, upstreams=upstreams, web=web
+    )
     try:
         yield server
     finally:

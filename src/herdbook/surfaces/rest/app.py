@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
@@ -38,6 +38,9 @@ from herdbook.surfaces.rest.metrics import Metrics
 from herdbook.surfaces.rest.spans import RequestSpans
 from herdbook.surfaces.rest.stream import stream
 from herdbook.surfaces.rest.wire import Answer, Call
+
+if TYPE_CHECKING:
+    from herdbook.surfaces.rest.pages import MakeWeb
 
 LOG = logging.getLogger("herdbook.rest")
 ACCESS = logging.getLogger("herdbook.access")
@@ -76,8 +79,10 @@ class RestApp:
         mcp: Mount | None = None,
         spans: RequestSpans | None = None,
         upstreams: Path | None = None,
+        web: MakeWeb | None = None,
     ) -> None:
         from herdbook.surfaces.rest.completions import CompletionsEndpoint, Models, ModelsEndpoint  # they are endpoints of this
+        from herdbook.surfaces.rest.pages import WebEndpoint
 
         self.service = service
         self.models = Models(upstreams)
@@ -108,6 +113,7 @@ class RestApp:
                 Route("/boxes/{box}/v1/{verb}", AssertedEndpoint(self)),
                 *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
                 *([] if self.mounted is None else [Route("/mcp", MountedEndpoint(self, self.mounted))]),
+                *([] if web is None else [Route(at, WebEndpoint(self, web(self.perform))) for at in ("/", "/web/{page}")]),
             ],
             redirect_slashes=False,
             default=UnknownEndpoint(self),

@@ -22,6 +22,7 @@ from herdbook.service.door import Service
 from herdbook.surfaces.rest.app import Mount, RestApp
 from herdbook.surfaces.rest.auth import SERVE, check_bind, check_key, door, read_key
 from herdbook.surfaces.rest.log_lines import FORMATS, start_logging
+from herdbook.surfaces.rest.pages import MakeWeb
 from herdbook.surfaces.rest.spans import request_spans
 
 HOST = "127.0.0.1"
@@ -53,6 +54,7 @@ def run(
     key: str | None,
     identity: str,
     mcp: Mount | None = None,
+    web: MakeWeb | None = None,
     upstreams: Path | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT. The service stays open: whoever opened it closes it."""
@@ -63,7 +65,7 @@ def run(
         check_key(key, serve=again)
     keyed = key is not None or keys_exist(service)
     sock = bind_unix(args.unix) if args.unix is not None else bind_guarded(args.host, args.port, keyed=keyed, serve=again)
-    app = RestApp(service, mcp=mcp, upstreams=upstreams, spans=request_spans(os.environ))
+    app = RestApp(service, mcp=mcp, web=web, upstreams=upstreams, spans=request_spans(os.environ))
     edge = Edge(app, on_refusal=app.metrics.refused)
     state = {"door": door(service, key, identity=identity, on_unix=args.unix is not None)}
     serve(edge, sock, state=state, on_ready=lambda: print(ready(url_of(sock), args), flush=True), on_stop=app.close)

@@ -1,0 +1,1 @@
+"""Pages for people: what the record holds and why it is trusted, to look at. They ask verbs, and change nothing."""
