@@ -182,3 +182,22 @@ def test_a_file_made_to_cost_is_read_like_any(part: str) -> None:
     for fact in markdown(part * (200_000 // len(part))):
         assert fact.belongs_in_repository is None
     assert time.perf_counter() - started < 5, "the square of the file's length"
+
+
+def test_what_can_be_no_entry_is_listed_and_the_rest_is_written(herdbook, tmp_path) -> None:
+    """One long paragraph would stop an import half-way, every time, and nobody would learn which line it was."""
+    (tmp_path / "AGENTS.md").write_text(f"- {'word ' * 20_000}\n- dates compare against midnight\n")
+    told = herdbook("import", "agents-md", str(tmp_path / "AGENTS.md"), "--entity", "acme/ci")
+    assert 1 == told.code
+    assert "1 written" in told.out
+    assert "1 can be no entry" in told.out
+    assert "AGENTS.md line 1: the value is 1000" in told.out
+
+
+def test_the_mark_of_an_editor_is_no_part_of_the_text(herdbook, tmp_path) -> None:
+    """The first heading would be taken for a fact, and the first line of a JSON file for no JSON."""
+    (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbf# Tests\n- dates compare against midnight\n")
+    (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"key": "tz", "value": "UTC"}\n')
+    for form, name in (("agents-md", "a.md"), ("jsonl", "a.jsonl")):
+        told = herdbook("import", form, str(tmp_path / name), "--entity", "acme/ci")
+        assert (0, True) == (told.code, told.out.startswith("1 written"))

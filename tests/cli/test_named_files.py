@@ -15,6 +15,7 @@ READS: dict[str, tuple[str, ...]] = {
     "gateway serve --connector-key-file": ("gateway", "serve", "--connector-key-file"),
     "serve --key-file": ("serve", "--port", "0", "--key-file"),
     "fanout --variants": (*FAN_OUT, "--variants"),
+    "import": ("import", "agents-md", "--entity", "acme/ci"),
     "watch status --config": ("watch", "status", "--config"),
 }
 WRITES: dict[str, tuple[str, ...]] = {

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from herdbook.base import files as named
 from herdbook.base import limits, strict_json, text
 from herdbook.base.repository import entity_of
 from herdbook.surfaces.cli.importing.authors import authors_of
@@ -18,6 +19,7 @@ from herdbook.surfaces.cli.problems import Usage, code_of, refusal
 from herdbook.surfaces.cli.terminal import Answer, clipped, compact
 
 FILE_BYTES_MAX: Final = 8 * 1024 * 1024
+NO_ENTRY: Final = frozenset({"too_large", "invalid_text", "invalid_value"})  # what no entry can be, and the next fact may
 EXAMPLES: Final = """\
 example:
   $ printf '%s\\n' '# Tests' '- The sandbox rejects the first two calls.' '- Needs ruff 1.2' > AGENTS.md
@@ -36,6 +38,7 @@ class Sorted:
     known: list[Answer] = field(default_factory=list)
     contradictions: list[Answer] = field(default_factory=list)
     repository: list[Answer] = field(default_factory=list)
+    refused: list[Answer] = field(default_factory=list)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,9 +57,16 @@ def run(invocation: Invocation) -> int:
         entity = text.entity_path(args.entity or entity_of(str(path.parent)))
         authors = authors_of(path)
         for fact in READERS[args.form](content(path)):
-            sort(invocation, found, fact, entity=fact.entity or entity, origin=origin(path, fact, authors))
+            try:
+                sort(invocation, found, fact, entity=fact.entity or entity, origin=origin(path, fact, authors))
+            except Exception as problem:  # because the two transports have two error classes; all but an unfit fact goes on
+                told = refusal(problem)
+                if told is None or code_of(told) not in NO_ENTRY:
+                    raise
+                found.refused.append({"key": fact.key, "file": str(path), "line": fact.line, "reason": str(problem)})
     answer = {name: getattr(found, name) for name in Sorted.__slots__} | {"dry_run": args.dry_run}
-    return invocation.show(answer, lines(found, dry_run=args.dry_run))
+    invocation.show(answer, lines(found, dry_run=args.dry_run))
+    return 1 if found.refused else 0
 
 
 def files(path: Path, form: str) -> list[Path]:
@@ -70,17 +80,12 @@ def files(path: Path, form: str) -> list[Path]:
 
 
 def content(path: Path) -> str:
+    """Its text. The mark that some editors put before everything else is no part of the first line."""
+    data = named.read(path, what="the notes to import", bytes_max=FILE_BYTES_MAX)
     try:
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
-    except OSError as problem:
-        raise Usage(f"{path} cannot be read: {problem.strerror}") from problem
-    if len(data) > FILE_BYTES_MAX:
-        raise Usage(f"{path} is over {FILE_BYTES_MAX} bytes: import it in parts")
-    try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        raise Usage(f"{path} is not UTF-8: {problem.reason} at byte {problem.start}") from problem
+        raise Usage(f"{path} is not UTF-8: {problem.reason} at byte {problem.start}: save it as UTF-8") from problem
 
 
 def origin(path: Path, fact: Fact, authors: dict[int, str]) -> str:
@@ -142,3 +147,7 @@ def lines(found: Sorted, *, dry_run: bool) -> Iterator[str]:
         yield f"{len(found.repository)} belong in the repository, and were not written (--all writes them too):"
         for each in found.repository:
             yield f"  {compact(each['value'], 90)}: {each['reason']}"
+    if found.refused:
+        yield f"{len(found.refused)} can be no entry, and were not written:"
+        for each in found.refused:
+            yield f"  {each['file']} line {each['line']}: {clipped(each['reason'], 120)}"
