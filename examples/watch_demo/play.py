@@ -73,15 +73,16 @@ class Play:
         if result["quiet"]:
             self.say("  quiet: success committed at once, attested by the worker")
         for each in result["verdicts"]:
-            self.say(
-                f"  {each['service']} shows {each['label']}; class {each['class'] or 'unknown: a first sighting'}; "
-                f"wrote {each['incident']}"
-            )
+            self.say(f"  {each['service']} shows {each['label']}; class {each['class'] or 'unknown: a first sighting'}")
+            links = {link["key"] for link in self.stage.book().read(ENTITY, each["incident"])["links"]}
+            linked = f", linked to {each['class']}" if each["class"] in links else ""
+            self.say(f"  wrote diagnosis-{each['service']} and {each['incident']}{linked}")
             self.say(f"  gate: {'DRAFT' if each['allowed'] else 'no draft'}: {each['reason']}")
         for each in result["drafts"]:
             self.say(f"  draft pull request: {each.get('url') or each['why']} ({each.get('how', '')})")
         if not result["quiet"]:
-            self.say(f"  chat: {'posted' if result['told']['ok'] else result['told'].get('why')}")
+            drafted = sum(bool(each.get("url")) for each in result["drafts"])
+            self.say(f"  chat: {'posted' if result['told']['ok'] else result['told'].get('why')}; drafts opened: {drafted}")
 
     def trust(self, key: str, when: str) -> float:
         """What the class has earned by now."""
@@ -98,7 +99,7 @@ class Play:
         found = history.class_of(self.stage.book(), matched)
         would = any(each.held for each in history.instances_of(self.stage.book(), found))
         self.played.lookup[name] = would
-        self.say(f"  a plain lookup by class, on the same history: {'DRAFT' if would else 'no draft'}")
+        self.say(f"  a plain lookup by class, on the same history: {'DRAFT, the same fix' if would else 'no draft'}")
         return would
 
     # --- the stories ---
@@ -115,7 +116,7 @@ class Play:
         self.trust(AUGUST, "when it was named")
         second = self.release("second cold start", self.commit(RIGHT, "Unwrap it"), pull_seconds=PULL_SECONDS)
         self.say(
-            f"  first against second: {first['pages']} pages and {first['seconds']:.1f} s, "
+            f"  first against second: {first['pages']} log pages and {first['seconds']:.1f} s to a verdict, "
             f"then {second['pages']} and {second['seconds']:.1f} s"
         )
         briefed = {entry["key"] for entry in self.stage.book().brief(ENTITY, tokens=8000)["entries"]}
@@ -124,9 +125,10 @@ class Play:
             f"boxes left: {len(self.stage.boxes_left())}"
         )
         health = self.stage.platform.health
+        by_demo = len(self.played.watches)  # once a release
         self.say(
-            f"  /health was asked {len(health)} times, by the demo alone, and "
-            f"was {'green throughout' if set(health) == {200} else 'red'}"
+            f"  /health was {'green throughout' if set(health) == {200} else 'red'}: asked {by_demo} times by the demo, "
+            f"{len(health) - by_demo} times by an actor"
         )
         self.stage.platform.clear()
 
@@ -164,8 +166,12 @@ class Play:
         self.trust(JULY, "after its fix failed under load")
         third = self.release("third time", self.commit(ONE_LINE_FIX + "\n", "Unrelated"), path="/search?load")
         self.plain_lookup("third time")
+        self.trust(JULY, "now")
         self.played.pulls = len(self.stage.github.pulls)
-        self.say(f"  pull requests opened: {self.played.pulls}. The third: {third['verdicts'][0]['reason']}")
+        self.say(
+            f"  pull requests opened: {self.played.pulls}, where a lookup would have opened {sum(self.played.lookup.values())}. "
+            f"The third time: {third['verdicts'][0]['reason']}"
+        )
 
     def perform(self) -> Played:
         self.cold_start()

@@ -106,9 +106,10 @@ def config_of(home: Path, **connections: str) -> Config:
 
 
 @contextmanager
-def staging(home: Path, **connections: str) -> Iterator[Stage]:
+def staging(home: Path, *, record: str = "", **connections: str) -> Iterator[Stage]:
+    """`record` is the address of a PostgreSQL database; without one it is a file."""
     home.mkdir(parents=True, exist_ok=True)
-    found = settings.load({"HERDBOOK_HOME": str(home / "herdbook")})
+    found = settings.load({"HERDBOOK_HOME": str(home / "herdbook"), **({"HERDBOOK_RECORD": record} if record else {})})
     wiring = BoxWiring(replace(found))
     stage = Stage(home, wiring, config_of(home, **connections))
     try:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from herdbook.watch.classify import LINE_CHARS_MAX, classify_from_logs, events
+from herdbook.watch.classify import LINE_CHARS_MAX, classify_from_logs, events, rule_of
 from herdbook.watch.findings import KnownClass, Line, RevisionState
-from herdbook.watch.rules import EXPLAINS, RULES
+from herdbook.watch.rules import EXPLAINS, RULES, Rule
 
 SAMPLES = [json.loads(line) for line in (Path(__file__).parent / "log_samples.jsonl").read_text(encoding="utf-8").splitlines()]
 PROBE = (
@@ -142,3 +142,27 @@ def test_a_line_of_megabytes_is_read_by_its_ends(text: str) -> None:
     [event] = events([Line(text * 300_000 + "\n  Reason: OOMKilled")])
     assert LINE_CHARS_MAX * 2 > len(event.text)
     assert "oom" == classify_from_logs([Line(f"{text * 300_000}Reason: OOMKilled")]).label
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_what_a_rule_is_looked_for_by_is_in_all_that_it_matches(rule: Rule, data: st.DataObject) -> None:
+    """A rule would be passed over for texts that it is for: the words that stand in for it are a guess about its pattern."""
+    text = data.draw(st.from_regex(rule.pattern))
+    if text.isascii():  # a long s is an s to a pattern, and to nobody else
+        assert rule.matches(text, text.lower())
+
+
+def test_every_rule_is_looked_for_by_words() -> None:
+    """One that every line has would have its pattern tried on every line: a service that logs much could not be watched."""
+    assert [] == [(each.name, hint) for each in RULES for hint in each.hints if len(hint) < 4]
+
+
+def test_the_same_line_is_judged_once() -> None:
+    """A watch of nine minutes looks fifty times: a busy log would be judged anew each time, past the budget."""
+    lines = [Line(f"GET /search {number}") for number in range(1_000)]
+    rule_of.cache_clear()
+    for _ in range(3):
+        classify_from_logs(lines)
+    assert 1_000 == rule_of.cache_info().misses

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from herdbook.watch.queue import RecordQueue
+from tests import postgres_server
 from tests.tidy import tree
 from tests.watch.staging import LEAST, Stage, staging
 
@@ -31,8 +32,8 @@ STEPS = [
 ]
 
 
-def killed_at(home: Path, step: str) -> None:
-    command = [sys.executable, "-m", "tests.watch.worker_process", str(home), step]
+def killed_at(home: Path, step: str, record: str = "") -> None:
+    command = [sys.executable, "-m", "tests.watch.worker_process", str(home), step, *([record] if record else [])]
     done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, timeout=60)
     assert -9 == done.returncode, f"it was not killed at {step}: {done.stdout}{done.stderr}"
 
@@ -51,12 +52,12 @@ def finished(stage: Stage, key: str) -> dict[str, Any]:
         time.sleep(0.05)
 
 
-def check(home: Path, step: str, *, quiet: bool) -> None:
-    with staging(home) as stage:
+def check(home: Path, step: str, *, quiet: bool, record: str = "") -> None:
+    with staging(home, record=record) as stage:
         stage.logged("served /search" if quiet else LEAST, level="INFO" if quiet else "ERROR")
         key = stage.deploy(1)
-    killed_at(home, step)
-    with staging(home) as stage:
+    killed_at(home, step, record)
+    with staging(home, record=record) as stage:
         job = finished(stage, key)
         assert [] == stage.boxes_left()
         result, book = job["result"], stage.book()
@@ -89,3 +90,12 @@ def test_a_worker_killed_at_any_step_is_taken_over(tmp_path: Path, step: str) ->
 def test_a_quiet_watch_killed_at_any_step_counts_once(tmp_path: Path, step: str) -> None:
     """A release that went well would count twice, or not at all."""
     check(tmp_path, step, quiet=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("quiet", [False, True], ids=["noisy", "quiet"])
+@pytest.mark.parametrize("step", [*STEPS, *FEW])
+def test_a_worker_killed_at_any_step_is_taken_over_on_postgres(tmp_path: Path, step: str, quiet: bool) -> None:
+    """What holds for one file would not hold for the record that a company has."""
+    server = postgres_server.server()
+    check(tmp_path, step, quiet=quiet, record=server.url(server.database(), login=postgres_server.LOGIN))

@@ -1,4 +1,4 @@
-"""A worker in a process of its own, killed as if by the machine when it comes to a step. usage: HOME STEP"""
+"""A worker in a process of its own, killed as if by the machine when it comes to a step. usage: HOME STEP [RECORD]"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.watch.staging import staging
 
 
 def main() -> None:
-    home, last = Path(sys.argv[1]), sys.argv[2]
+    home, last, *record = Path(sys.argv[1]), *sys.argv[2:]
 
     def die(step: str) -> None:
         sys.stdout.write(f"{step}\n")
@@ -19,7 +19,7 @@ def main() -> None:
         if step == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with staging(home) as stage:
+    with staging(home, record="".join(record)) as stage:
         stage.on_step = die
         stage.worker("doomed", lease_seconds=1).once()
 

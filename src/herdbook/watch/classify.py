@@ -7,6 +7,7 @@ serving, whether the new one became ready, whether errors stopped or went on. Wh
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from herdbook.watch.findings import Classification, KnownClass, Line, RevisionState, Signals
@@ -30,7 +31,7 @@ from herdbook.watch.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Named = tuple[Line, Rule]
 
@@ -38,6 +39,7 @@ SLOW_PULL_SECONDS = 20.0
 SILENCE_SECONDS = 60.0  # errors that ended so long before the watch did have stopped
 EVENT_CHARS_MAX = 16_000
 LINE_CHARS_MAX = 4_000
+CACHED_EVENTS = 20_000  # a watch asks again about the same lines, as often as it looks
 EVIDENCE_LINES_MAX = 20
 EVIDENCE_CHARS_MAX = 600
 CONTINUES = re.compile(
@@ -101,11 +103,12 @@ def bounded(text: str) -> str:
     return text if len(text) <= LINE_CHARS_MAX else f"{text[: LINE_CHARS_MAX // 2]} ... {text[-LINE_CHARS_MAX // 2 :]}"
 
 
+@lru_cache(maxsize=CACHED_EVENTS)
 def rule_of(text: str) -> Rule | None:
     """The first rule this event matches; one that says of itself that nothing is wrong matches none."""
-    if HARMLESS.match(text) and not APPLICATION_ERROR.search(text):
-        return None
-    return next((each for each in RULES if each.pattern.search(text)), None)
+    lower = text.lower()
+    found = next((each for each in RULES if each.matches(text, lower)), None)
+    return None if found is None or (HARMLESS.match(text) and not APPLICATION_ERROR.search(text)) else found
 
 
 def judged(
@@ -179,6 +182,8 @@ def pulled_slowly(happened: Sequence[Line]) -> bool:
     """Whether an image arrived late: by what the platform says, by the lines' own times, or by the clock inside them."""
     began: Line | None = None
     for event in happened:
+        if "pull" not in event.text.lower():
+            continue
         told = PULLED_IN.search(event.text)
         if told and any(told.groups()):
             hours, minutes, seconds = (float(part or 0) for part in told.groups())
@@ -218,6 +223,7 @@ def is_about_an_image(text: str) -> bool:
     return PULLING.search(text) is not None or PULLED.search(text) is not None
 
 
+@lru_cache(maxsize=CACHED_EVENTS)
 def went_wrong(text: str) -> bool:
     return ERROR_LEVEL.search(text) is not None or (APPLICATION_ERROR.search(text) is not None and not HARMLESS.match(text))
 
@@ -227,7 +233,7 @@ def never(text: str) -> bool:
 
 
 # What a label rests on where no rule has named an event.
-UNNAMED_EVIDENCE = {COLD_IMAGE: is_about_an_image, UNEXPLAINED: went_wrong}
+UNNAMED_EVIDENCE: dict[str, Callable[[str], bool]] = {COLD_IMAGE: is_about_an_image, UNEXPLAINED: went_wrong}
 
 
 def not_refined(other: str, label: str) -> bool:

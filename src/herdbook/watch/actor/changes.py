@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from herdbook.watch.sources.protocol import Unreadable
@@ -22,6 +23,7 @@ KEPT_MAX = 100
 TITLE_CHARS_MAX = 200
 TITLE_LINES_MAX = 4
 MATCH_SECONDS_MAX = 1.0
+SECONDS_MAX = 60.0  # for one repository: the logs are what the time is for
 REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 
 
@@ -40,8 +42,8 @@ def comparison(web: Web, repository: str, shas: Mapping[str, str], promotion: re
     where = f"/repos/{repository}/compare/{segment(shas['before'])}...{segment(shas['after'])}"
     first = web.json("GET", where, query={"per_page": str(PER_PAGE), "page": "1"})
     commits = list(first["commits"])
-    page = 1
-    while len(commits) < first["total_commits"] and page < PAGES_MAX:
+    page, until = 1, time.monotonic() + SECONDS_MAX
+    while len(commits) < first["total_commits"] and page < PAGES_MAX and time.monotonic() < until:
         page += 1
         more = web.json("GET", where, query={"per_page": str(PER_PAGE), "page": str(page)})["commits"]
         if not more:
@@ -55,18 +57,20 @@ def comparison(web: Web, repository: str, shas: Mapping[str, str], promotion: re
         "behind_by": first["behind_by"],
         "commits": [{"sha": each["sha"], "message": title_of(each["commit"]["message"])} for each in commits[-KEPT_MAX:]],
         "files": files[:KEPT_MAX],
-        "truncated": len(files) >= min(FILES_MAX, KEPT_MAX) or len(commits) > KEPT_MAX,
-        **expanded(web, repository, commits, promotion),
+        "truncated": len(files) >= min(FILES_MAX, KEPT_MAX) or len(commits) > KEPT_MAX or len(commits) < first["total_commits"],
+        **expanded(web, repository, commits, promotion, until=until),
         "reverts": [sha for message in messages for sha in REVERTS.findall(message)][:KEPT_MAX],
     }
 
 
-def expanded(web: Web, repository: str, commits: list[Any], promotion: re.Pattern[str]) -> dict[str, Any]:
+def expanded(web: Web, repository: str, commits: list[Any], promotion: re.Pattern[str], *, until: float) -> dict[str, Any]:
     """The pull requests that promotions carried. A pattern that does not come to an end is given up, and that is said."""
     found: list[dict[str, Any]] = []
     try:
         for each in commits:
             titles = map(title_of, str(each["commit"]["message"]).split("\n")[:TITLE_LINES_MAX])  # a merge's own is below
+            if time.monotonic() > until:
+                return {"promoted": found[:KEPT_MAX], "promotion": f"not all were looked up within {SECONDS_MAX:g} seconds"}
             if len(found) < KEPT_MAX and any(matches(promotion, title) for title in titles):
                 found += carried(web, repository, each, promotion)
     except Endless:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from herdbook.watch.classify import classify_from_logs
+from herdbook.watch.classify import LINE_CHARS_MAX, classify_from_logs
 from herdbook.watch.findings import Classification, Line, RevisionState
 from herdbook.watch.sources.moments import readable
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PAGES_AT_ONCE = 20
 LINES_KEPT_MAX = 20_000
+CHARS_KEPT_MAX = 4_000_000
 
 
 @dataclass
@@ -35,10 +36,12 @@ class Watched:
     dropped: int = 0
     unreadable: str = ""
     old_served: bool = False
+    looked: bool = False
     found: Classification = field(default_factory=lambda: Classification("noise"))
 
     def read(self, source: Source) -> None:
         """What is new, page by page."""
+        self.looked = True
         try:
             for _ in range(PAGES_AT_ONCE):
                 page = source.tail(self.name, self.cursor)
@@ -52,10 +55,18 @@ class Watched:
             self.unreadable = ""
         except Exception as problem:  # because whoever writes what is read here must not be able to end the watch
             self.unreadable = str(problem) or type(problem).__name__
-        over = len(self.lines) - LINES_KEPT_MAX
-        if over > 0:
-            self.dropped += over
-            del self.lines[:over]
+        self.forget()
+
+    def forget(self) -> None:
+        """The oldest lines, where there are more than can be judged in a turn; how many is in the trace."""
+        left, over = CHARS_KEPT_MAX, max(0, len(self.lines) - LINES_KEPT_MAX)
+        for number in range(len(self.lines) - 1, over - 1, -1):
+            left -= min(len(self.lines[number].text), LINE_CHARS_MAX)
+            if left < 0:
+                over = number + 1
+                break
+        self.dropped += over
+        del self.lines[:over]
 
     def judge(self, known: Sequence[KnownClass], until: float | None) -> None:
         state = self.state
@@ -90,6 +101,8 @@ def observe(
     until = now() + seconds
     while True:
         for each in watched:
+            if each.looked and now() >= until:  # many sources that are slow must not outlast the budget
+                break
             each.read(sources[each.name])
             each.judge(known, None)
         left = until - now()

@@ -9,6 +9,8 @@ import http.client
 import json
 import re
 import socket
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 TIMEOUT_SECONDS = 20.0
+ANSWER_SECONDS_MAX = 30.0  # of the whole: a byte now and then keeps any other timeout from ever coming
 SEGMENT_SAFE = "!$&'()*+,;=:@-._~"
 
 
@@ -58,6 +61,9 @@ class Web:
         if sent is not None:
             headers["Content-Type"] = "application/json"
         where = f"{self.prefix}{path}{'?' + urlencode(query) if query else ''}"
+        late = threading.Timer(ANSWER_SECONDS_MAX, hang_up, (connection,))
+        late.daemon = True
+        late.start()
         try:
             connection.request(method, where, sent, headers)
             answer = connection.getresponse()
@@ -65,6 +71,7 @@ class Web:
         except (OSError, http.client.HTTPException) as problem:
             raise Unreadable(f"no answer to {method} {path}: {problem}") from problem
         finally:
+            late.cancel()
             connection.close()
         if len(data) > ANSWER_BYTES_MAX:
             raise Unreadable(f"the answer to {method} {path} is over {ANSWER_BYTES_MAX} bytes")
@@ -79,6 +86,11 @@ class Web:
             return well_formed(json.loads(data))
         except (ValueError, RecursionError) as problem:
             raise Unreadable(f"{method} {path} did not answer with JSON") from problem
+
+
+def hang_up(connection: http.client.HTTPConnection) -> None:
+    with suppress(OSError, AttributeError):  # because it may be over already
+        connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def segment(text: str) -> str:
