@@ -117,7 +117,8 @@ class Play:
         second = self.release("second cold start", self.commit(RIGHT, "Unwrap it"), pull_seconds=PULL_SECONDS)
         self.say(
             f"  first against second: {first['pages']} log pages and {first['seconds']:.1f} s to a verdict, "
-            f"then {second['pages']} and {second['seconds']:.1f} s"
+            f"then {second['pages']} and {second['seconds']:.1f} s; "
+            f"here a whole watch takes {self.stage.config.deploy.watch_seconds:g} s, elsewhere 540"
         )
         briefed = {entry["key"] for entry in self.stage.book().brief(ENTITY, tokens=8000)["entries"]}
         self.say(

@@ -140,7 +140,7 @@ class Stage:
         self.chat.close()
 
 
-def open_stage(folder: Path, *, watch_seconds: float = 1.5) -> Stage:
+def open_stage(folder: Path, *, watch_seconds: float = 2.5) -> Stage:
     repository = Repository(folder / "app.git")
     github, chat = GitHub(REPOSITORY, repository, TOKEN), Chat(CHAT_PATH)
     platform = Platform("api", repository, folder)

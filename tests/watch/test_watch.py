@@ -190,6 +190,7 @@ def test_a_service_that_nobody_set_up_is_said_to_be_unwatched(stage: Stage, serv
     RecordQueue(stage.book()).put(Job(key="deploy-nowhere", body=body))
     result = stage.watched("deploy-nowhere")
     assert (False, ["nowhere"]) == (result["quiet"], list(result["unreadable"]))
+    assert "unwatched" == stage.entry("deploy-nowhere")["value"]["services"]["nowhere"]
     assert [] == stage.book().trace(result["session"])["outcomes"]
 
 

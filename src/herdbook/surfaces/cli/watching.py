@@ -79,7 +79,7 @@ LOG_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 def text_of(name: str) -> str:
-    return files.read(Path(name), what="logs", bytes_max=LOG_BYTES_MAX).decode(errors="replace")
+    return files.read(Path(name), what="the file of logs", bytes_max=LOG_BYTES_MAX).decode(errors="replace")
 
 
 def serve(invocation: Invocation) -> int:
@@ -237,7 +237,8 @@ def why_lines(found: Mapping[str, Any]) -> Iterator[str]:
     )
     yield "then did:"
     yield from table(
-        [f"  {each['tool']}", clipped(line(json.dumps(each["result"], ensure_ascii=False)), 140)] for each in found["actions"]
+        [f"  {each['tool']}", line(about(each["args"])), clipped(line(json.dumps(each["result"], ensure_ascii=False)), 140)]
+        for each in found["actions"]
     )
     yield "wrote:"
     yield from table(
@@ -255,6 +256,12 @@ def why_lines(found: Mapping[str, Any]) -> Iterator[str]:
         if ended
         else f"outcome: open; herdbook watch resolve {key} OUTCOME --why '...' says how it ended"
     )
+
+
+def about(args: Any) -> str:
+    """The service or repository that a step was about."""
+    told = args if isinstance(args, dict) else {}
+    return str(told.get("service") or told.get("repository") or "")
 
 
 def newest(book: Client, name: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from herdbook.watch.findings import KnownClass
-from herdbook.watch.rules import REGRESSION
+from herdbook.watch.rules import NOISE, REGRESSION
 from herdbook.watch.sources.moments import iso_of, readable, well_formed
 
 if TYPE_CHECKING:
@@ -65,13 +65,18 @@ def write_deploy(
     value = {
         "repositories": dict(changes),
         "changelog": log[:CHANGELOG_CHARS_MAX],
-        "services": {each.name: each.found.label for each in seen},
+        "services": {each.name: label_of(each) for each in seen},
         "revisions": {each.name: asdict(each.state) for each in seen},
         "outcome": "quiet" if quiet else "noisy",
     }
-    labels = ", ".join(f"{each.name} {each.found.label}" for each in seen)
+    labels = ", ".join(f"{each.name} {label_of(each)}" for each in seen)
     why = f"watched after the release: {labels or 'no service'}"
     return book.write(entity, key, fitting(value), why=words(why), kind="experience", expires_at=fresh_until())
+
+
+def label_of(seen: Watched) -> str:
+    """What a service was taken for; nobody who could not read its log has found it quiet."""
+    return "unwatched" if seen.unreadable and seen.found.label == NOISE else seen.found.label
 
 
 def write_diagnosis(

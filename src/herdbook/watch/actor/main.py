@@ -83,6 +83,7 @@ class Actor:
                 "lines": len(each.lines),
                 "dropped": each.dropped,
                 "rules": list(each.found.signals.rules),
+                **({"unreadable": each.unreadable} if each.unreadable else {}),
             }
             self.book.action(
                 "watch", {"service": each.name, "seconds": round(time.time() - self.began, 3)}, result, ok=not each.unreadable
