@@ -51,8 +51,8 @@ def init(invocation: Invocation) -> int:
         "Next:",
         f"  say in {line(str(directory / 'watch.toml'))} what is watched",
         f"  python -m pytest {line(str(directory / 'test_gates.py'))}",
-        f"  HERDBOOK_HOOK_DEPLOY=... herdbook watch serve{config}     # takes hooks",
-        f"  herdbook watch work{config}                               # makes boxes and watches",
+        f"  herdbook watch serve{config}     # takes hooks; their secrets are in the variables that it names",
+        f"  herdbook watch work{config}      # makes boxes and watches",
     ]
     return invocation.show({"written": [str(path) for path in written]}, [*(f"wrote {path}" for path in written), "", *following])
 
