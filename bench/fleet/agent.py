@@ -86,7 +86,7 @@ def advice_of(world: World, briefing: Briefing) -> list[Note]:
 
 
 def struggle(world: World, run: Run, policy: Policy, lived: Lived, searches: list[Search], followed: list[Note]) -> None:
-    """Try until it works, until it is enough, or until harm is done."""
+    """Try until it works, until it is enough, or until harm is done. Each try that fails says what it used, or what it blames."""
     roles = [world.role(run.entity, note.value, after=run.after) for note in followed]
     chance = min(1.0, run.entity.base + world.scenario.advice.effect * roles.count("helpful"))
     for nth in range(1, world.scenario.attempts_max + 1):
@@ -108,7 +108,12 @@ def struggle(world: World, run: Run, policy: Policy, lived: Lived, searches: lis
             lived.result = "success"
             return
         else:
-            policy.attempt(run, [])
+            policy.attempt(run, acted_on(searches, followed))
+
+
+def acted_on(searches: list[Search], followed: list[Note]) -> list[Note]:
+    """All that a try rested on, which is what an agent can say of one that failed for no reason it can see."""
+    return [*(note for search in searches if (note := search.now[1]) is not None), *followed]
 
 
 def used_by(

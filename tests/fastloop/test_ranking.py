@@ -108,6 +108,26 @@ def test_what_failed_sinks_and_what_held_rises_whatever_it_is_read_beside() -> N
     assert ["held", "fresh", "failed"] == keys(brief(record, task="pool places"))
 
 
+def test_what_helped_whatever_was_asked_comes_before_what_shares_a_word() -> None:
+    """What makes every run here likelier to succeed would stand behind chatter, because it does not repeat the task."""
+    record = FakeRecord()
+    record.write("acme/ci", "chatter", "the pool was seen in run 7")
+    for number in range(12):
+        record.write("acme/ci", f"other-{number}", "the pool was seen")
+    record.write("acme/ci", "seed", "PYTHONHASHSEED=0", observed=1, held=12.0)
+    record.write("acme/ci", "unproven", "PYTHONHASHSEED=1", held=12.0)
+    record.write("acme/ci", "useless", "PYTHONHASHSEED=2", observed=1, held=6.0, failed=6.0)
+    task = "pool places of the connections to the database"
+    found = brief(record, task=task, tokens=2_000)
+    assert "seed" == keys(found)[0]
+    assert "useless" == keys(found)[-1], "what runs do as well without is behind what the task names"
+    assert "unproven" not in keys(found), "nobody vouches for what is only claimed to have helped"
+    record.tuned = replace(DEFAULT, effect_weight=0.0)
+    assert "seed" not in keys(brief(record, task=task, tokens=2_000))[:12]
+    searched = Searcher(record).search(TENANT, Asked(query="pool"), now=NOW).answer["results"]
+    assert "seed" not in [entry["key"] for entry in searched], "a search finds what is asked for"
+
+
 def test_explaining_gives_every_legs_score_and_rank() -> None:
     """Why an entry stands where it does could not be told."""
     record = FakeRecord()

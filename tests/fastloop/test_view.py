@@ -38,7 +38,7 @@ def test_an_entry_has_every_field_and_no_other() -> None:
     assert {"type": "success", "ref": "r1", "at": "2026-01-01T00:00:00.000000Z"} == view["last_outcome"]
     assert [{"rel": "see_also"}] == view["links"]
     assert 0.7 < view["effective_confidence"] < 0.75
-    assert 0.214286 == view["evidence"]
+    assert 0.078947 == view["evidence"]
 
 
 def test_an_expired_entry_is_retired() -> None:

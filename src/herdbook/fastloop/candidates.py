@@ -33,6 +33,7 @@ Newer = dict[int, int | None]  # by the standing version: the number of the one 
 # A candidate before anything asks for it by name: a thousand plain tuples are what a briefing has time for. See Candidate.
 Row = tuple[int, int, float, int, int, str, Version, HeadRow, int | None]
 # places in a Row
+BLOCK: Final = 0
 ORDER: Final = 1
 FADING: Final = 2
 STALENESS: Final = 3

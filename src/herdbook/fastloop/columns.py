@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from herdbook.fastloop.candidates import ANYWAY, BLOCKS, FADING, NAME, ORDER, STALENESS, VERSION, VERSION_ID, Row
+from herdbook.fastloop.candidates import ANYWAY, BLOCKS, ENTRIES, FADING, NAME, ORDER, STALENESS, UNITS, VERSION, VERSION_ID, Row
+from herdbook.fastloop.ranking import EFFECT_MAX
 from herdbook.fastloop.scope import LENGTH_PULL, SATURATION, TokenStats, count
 from herdbook.record.trust import acts
 from herdbook.record.types import Version
@@ -199,7 +200,7 @@ class Columns:
         return self.numpy.maximum.reduceat(self.matrix[: self.pieces] @ asked, self.starts)
 
     def first(
-        self, relevances: Numbers | None, candidates: Numbers, wanted: int, *, standing_stays: bool
+        self, relevances: Numbers | None, candidates: Numbers, wanted: int, *, standing_stays: bool, effect_weight: float
     ) -> tuple[list[int], int]:
         """The places of the first so many of each block, in any order, and how many of all candidates stay in the running.
 
@@ -208,6 +209,9 @@ class Columns:
         numpy, size = self.numpy, len(self.ids)
         scores, blocks, stay = self.scores[:size], self.blocks[:size], candidates
         if relevances is not None:
+            if standing_stays:
+                raised = numpy.clip(scores / UNITS - 1.0, 0.0, EFFECT_MAX)
+                relevances = relevances + numpy.where(self.stands[:size] & (blocks == ENTRIES), effect_weight * raised, 0.0)
             about = relevances > 0.0
             scores = numpy.where(about, numpy.floor(relevances * scores + 0.5), scores)
             blocks = numpy.where(about, blocks, ANYWAY)

@@ -114,7 +114,7 @@ class Orderer:
             relevances = [legs.relevance(row[VERSION_ID], tuning) for row in rows]
             matched = any(relevances)
             if matched:
-                found = weigh(rows, relevances, standing_stays=standing_stays)
+                found = weigh(rows, relevances, standing_stays=standing_stays, effect_weight=tuning.effect_weight)
         else:
             matched = not question
         policy = tuning.fusion
@@ -153,12 +153,14 @@ class Orderer:
         candidates = columns.candidates(scene.guests, without=scene.hidden)
         legs, measures = Legs(), self.measures(tenant, scene, question, columns, candidates, precedents)
         relevances = None if measures is None else measures.relevances(columns.numpy, tuning)
-        places, stay = columns.first(relevances, candidates, wanted, standing_stays=standing_stays)
+        weight = tuning.effect_weight
+        places, stay = columns.first(relevances, candidates, wanted, standing_stays=standing_stays, effect_weight=weight)
         rows = [scene.row(columns.ids[place]) for place in places]
         if measures is not None:
             legs = measures.legs(columns, places)
         if relevances is not None:
-            rows = weigh(rows, relevances[places].tolist(), standing_stays=standing_stays)
+            about = relevances[places].tolist()
+            rows = weigh(rows, about, standing_stays=standing_stays, effect_weight=weight)
         known, matched = int(candidates.sum()), relevances is not None or not question
         ordered = Ordered(rows, legs, matched, f"{tuning.fusion}/{FORM}", asked, now, scale, tuning)
         return replace(ordered, behind=stay - len(rows), passed_over=known - stay)

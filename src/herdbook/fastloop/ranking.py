@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, Protocol
 
-from herdbook.fastloop.candidates import ANYWAY, FADING, NAME, ORDER, STALENESS, UNITS, VERSION_ID, Row
+from herdbook.fastloop.candidates import ANYWAY, BLOCK, ENTRIES, FADING, NAME, ORDER, STALENESS, UNITS, VERSION_ID, Row
 from herdbook.record.trust import acts
 from herdbook.record.tunables import Tuning
 
+EFFECT_MAX: Final = 0.5  # what helps whatever is asked is as relevant as half a perfect match, at most
 COSINE_MIN: Final = 0.2  # below it two texts have nothing to do with one another, whatever the model
 LEARNED_MAX: Final = 200  # so many of the first get the ranker's word
 SAMPLES_MIN: Final = 20  # seed: below it a ranker falls back to the order of confidence
@@ -53,10 +54,17 @@ class Legs:
         return said + tuning.precedent_weight * self.precedent.get(version_id, 0.0)
 
 
-def weigh(rows: Sequence[Row], relevances: Sequence[float], *, standing_stays: bool) -> list[Row]:
-    """The rows that are about the question, each with its relevance in its score; what stands may stay in a block behind them."""
+def weigh(rows: Sequence[Row], relevances: Sequence[float], *, standing_stays: bool, effect_weight: float) -> list[Row]:
+    """The rows that are about the question, each with its relevance in its score; what stands may stay in a block behind them.
+
+    Of what stands and may stay, runs ended better than others: that is relevance to any task of the place, by as much as age and
+    evidence raise it, within EFFECT_MAX (docs/decisions/0026-effect-is-relevance.md).
+    """
     found: list[Row] = []
-    for row, relevance in zip(rows, relevances, strict=True):
+    for row, about in zip(rows, relevances, strict=True):
+        relevance = about
+        if standing_stays and row[BLOCK] == ENTRIES and acts(row[NAME]):
+            relevance += effect_weight * min(EFFECT_MAX, max(0.0, -row[ORDER] / UNITS - 1.0))
         if relevance > 0.0:
             found.append(reordered(row, relevance * -row[ORDER]))
         elif standing_stays and acts(row[NAME]):

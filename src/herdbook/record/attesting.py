@@ -113,7 +113,7 @@ def credit_in_full(record: Record, tx: Transaction, tenant: int, outcome: Outcom
     rows = tx.rows("moves_of_outcome", {"tenant": tenant, "outcome": outcome.id})
     causes = tx.rows("causes_of", {"tenant": tenant, "versions": json.dumps([row[10] for row in rows])})
     named = {cause[0]: cause for cause in causes}
-    counted = {named[row[10]][3] for row in rows if row[7] and row[6] != "attempt"}  # paths whose base rate knows this outcome
+    counted = {(named[row[10]][3], row[6] == "attempt") for row in rows if row[7]}  # paths whose base rate knows of these tries
     failed = {(row[8], row[9]) for row in rows if row[6] == "used" and not row[11]}  # one run that fails is one failure
     looked_at = opened_by_then(tx, tenant, outcome) if any(row[6] == "served" for row in rows) else frozenset()
     paths, uses = list[int](), list[precedents.Use]()
@@ -133,10 +133,11 @@ def credit_in_full(record: Record, tx: Transaction, tenant: int, outcome: Outcom
         tx.run("credit_claim", {"tenant": tenant, "version": version, **more_of})
         if how == "used" and named[version][5] != outcome.session:
             uses.append(precedents.Use(version, more))
-        if how != "attempt" and path not in counted:
-            counted.add(path)
-            paths.append(path)
+        if (path, how == "attempt") not in counted:
+            counted.add((path, how == "attempt"))
             tx.run("add_base_rate", {"tenant": tenant, "path": path, "outcomes": 1, "successes": result})
+            if how != "attempt":
+                paths.append(path)
     task = task_of(record, tx, tenant, outcome)
     precedents.count(tx, tenant, task, paths, at=outcome.at)
     precedents.used(tx, tenant, task, uses, held=outcome.effective_type == "success")

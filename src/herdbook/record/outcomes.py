@@ -135,13 +135,13 @@ def find_causes(
 ) -> list[Cause]:
     """What this outcome rests on, one version a claim: what was used, or else all that was served; and what failed tries used."""
     opened = frozenset[int]()
+    wanted = {"attempt": failed}  # they came before what the run ended with
     if reads is not None:
         opened = attesting.opened(reads)
         latest = {(row[9], row[8]): row[1] for row in reads if row[4]}  # by entry and claim, the version that was served last
-        wanted = {"served": list(latest.values())}
+        wanted["served"] = list(latest.values())
     else:
-        wanted = {"used": resolve_used(record, tx, stamp, session.id, fields["used"])}
-    wanted["attempt"] = failed
+        wanted["used"] = resolve_used(record, tx, stamp, session.id, fields["used"])
     observed = frozenset(json.loads(fields["observed"] or "[]"))
     found = [
         cause
@@ -263,8 +263,9 @@ def move_trust(tx: Transaction, tenant: int, outcome: Outcome, causes: list[Caus
         told.append((c.path, c.key, c.number, nth, before, factor, after, c.how))
     tx.many("insert_cause", rows)
     success = int(outcome.type == "success")
-    for path in dict.fromkeys(c.path_id for c in causes if c.credit and c.how != "attempt"):
-        tx.run("add_base_rate", {"tenant": tenant, "path": path, "outcomes": 1, "successes": success})
+    tried = {(c.path_id, c.how == "attempt") for c in causes if c.credit}
+    for path, failed in sorted(tried):
+        tx.run("add_base_rate", {"tenant": tenant, "path": path, "outcomes": 1, "successes": 0 if failed else success})
     return [dict(zip(MOVE, (*move[:3], *move[4:]), strict=True)) for move in sorted(told)]
 
 

@@ -18,7 +18,7 @@ MULTIPLIERS: Final = {"success": 1.03, "minor_failure": 0.92, "failure": 0.90, "
 OUTCOME_TYPES: Final = tuple(MULTIPLIERS)
 FRESH_CONFIDENCE: Final = 0.5
 DEAD_END_CONFIDENCE: Final = 0.8
-EVIDENCE_SHRINK: Final = 4.0  # pseudo-observations at the base rate; measured beside other rules on simulated fleets
+EVIDENCE_SHRINK: Final = 16.0  # pseudo-observations at the base rate: docs/decisions/0026-effect-is-relevance.md has what was measured
 CONTESTED_FAILURES: Final = 2.0  # credit of failures in a row after which a claim is contested, whatever it earned before
 STANDINGS: Final = ("unproven", "observed", "corroborated", "contested", "retired")
 
@@ -88,12 +88,12 @@ def acts(standing_name: str) -> bool:
 
 
 def evidence(held: float, failed: float, base: float) -> float:
-    """Credited outcomes minus what the entity's base rate would have given, shrunk: sum(credit x (success - base)) / (n + 4)."""
+    """Credited outcomes minus what the entity's base rate would have given, shrunk: sum(credit x (success - base)) / (n + 16)."""
     assert 0.0 <= base <= 1.0 and held >= 0 and failed >= 0
     surplus = held * (1.0 - base) - failed * base
     return surplus / (held + failed + EVIDENCE_SHRINK) if math.isfinite(surplus) else 0.0
 
 
 def base_rate(outcomes: int, successes: int) -> float:
-    """An entity's own success rate, shrunk towards a half by two imagined outcomes so that the first one does not decide it."""
+    """How often tries at an entity succeed: its runs, and tries that failed within them. Shrunk towards a half by two imagined outcomes so that the first one does not decide it."""
     return (successes + 1.0) / (outcomes + 2.0)

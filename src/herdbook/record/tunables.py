@@ -22,6 +22,7 @@ class Tuning:
 
     fusion: str = "relevance"
     evidence_lambda: float = 2.0
+    effect_weight: float = 4.0
     keyword_weight: float = 0.5
     precedent_weight: float = 1.0
     freshness_span: float = 0.1
@@ -55,6 +56,7 @@ class Tunable(NamedTuple):
 TUNABLES: Final[Mapping[str, Tunable]] = {
     "fusion": Tunable("the ranking rule: relevance first, or the reciprocal ranks of the seeds", words=("relevance", "rrf")),
     "evidence_lambda": Tunable("how strongly evidence moves the order: relevance x exp(lambda x evidence)", high=20.0),
+    "effect_weight": Tunable("what helped runs here whatever they were asked, beside the cosine, in the relevance", high=20.0),
     "keyword_weight": Tunable("keyword coverage beside the cosine, in the relevance", high=4.0),
     "precedent_weight": Tunable("what runs with such a task came to use, beside the cosine, in the relevance", high=4.0),
     "freshness_span": Tunable("the part of the relevance that age may take away", high=0.5),

@@ -129,6 +129,7 @@ class Outcome:
     served: set[tuple[str, int]]  # and what it had been served: key, value
     said: list[str] = field(default_factory=list)  # results of attestations
     in_base_rate: bool = False
+    try_in_base_rate: bool = False
 
 
 @dataclass(slots=True)
@@ -261,8 +262,9 @@ class RecordMachine(RuleBasedStateMachine):
             assert (near(before), near(claim.confidence)) == (told["before"], told["after"])
         assert len(moved) == len(answer["moved"])
         in_base = any(move.credit and move.how != "attempt" for _, _, move, _ in moved)
+        tried = any(move.credit and move.how == "attempt" for _, _, move, _ in moved)
         served = {(key, version.value) for key, version in self.runs[n].reads}
-        self.outcomes.append(Outcome(ref, n, kind, moved, list(self.runs[n].wrote), served, in_base_rate=in_base))
+        self.outcomes.append(Outcome(ref, n, kind, moved, list(self.runs[n].wrote), served, [], in_base, tried))
         self.agree()
 
     def causes(self, n: int, keys: list[str] | None) -> list[tuple[str, Version, str]]:
@@ -275,8 +277,8 @@ class RecordMachine(RuleBasedStateMachine):
             failed[key, version.value] = max(version, failed.get((key, version.value), version), key=lambda v: v.number)
         run.failed = []
         how = "served" if keys is None else "used"
-        return [(key, version, how) for (key, _), version in one_a_claim.items()] + [
-            (key, version, "attempt") for (key, _), version in failed.items()
+        return [(key, version, "attempt") for (key, _), version in failed.items()] + [
+            (key, version, how) for (key, _), version in one_a_claim.items()
         ]
 
     @precondition(lambda self: self.outcomes)
@@ -320,6 +322,7 @@ class RecordMachine(RuleBasedStateMachine):
                 if first and (move.how != "attempt" or (key, v.value) not in failed):  # one run that fails is one failure
                     move.credit = due
             outcome.in_base_rate = outcome.in_base_rate or any(move.how != "attempt" for _, _, move, _ in outcome.moved)
+            outcome.try_in_base_rate |= any(move.how == "attempt" and move.credit > 0.0 for _, _, move, _ in outcome.moved)
             if result == "success":
                 if outcome.effective == "success":
                     self.give(outcome, 1)
@@ -368,7 +371,8 @@ class RecordMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """The whole log, at the end: every counter, every version, every trace."""
         counted = [o for o in self.outcomes if o.in_base_rate]
-        base = trust.base_rate(len(counted), sum(o.effective == "success" for o in counted))
+        tries = len(counted) + sum(o.try_in_base_rate for o in self.outcomes)
+        base = trust.base_rate(tries, sum(o.effective == "success" for o in counted))
         for key, entry in self.entries.items():
             history = self.operator.history(key, entity=self.entity)
             assert [(v.number, v.value, v.why) for v in entry.versions] == [(v["version"], v["value"], v["why"]) for v in history]

@@ -127,7 +127,7 @@ def diff(answer: Answer) -> Iterator[str]:
 
 def explain(answer: Answer) -> Iterator[str]:
     name = f"{word(answer['entity'])} {span(answer['key'])}"
-    yield f"{name}, now v{answer['current']}; {answer['base_rate']:.0%} of runs here end well."
+    yield f"{name}, now v{answer['current']}; {answer['base_rate']:.0%} of tries here end well."
     for claim in answer["claims"]:
         versions = ", ".join(f"v{number}" for number in claim["versions"])
         yield f"- {versions}: {claim['standing']}, confidence {claim['confidence']:.3f}, evidence {claim['evidence']:+.3f}"
