@@ -113,6 +113,17 @@ def test_a_rotated_key_goes_on_for_its_grace(book: Book, service: Service, ann: 
         keys.admitted(service, new)
 
 
+def test_rotations_at_one_moment_leave_one_key_that_opens(service: Service, ann: Desk) -> None:
+    """Of two rotations in one microsecond, the second could take its end from a key that had ended, and nothing opened any more."""
+    made(ann)
+    for _ in range(12):  # the clock stands still; which of two ids is the greater is left to chance
+        newest = ann.do("key_rotate", name="ci")["key"]
+        keys.admitted(service, newest)
+    ann.do("key_revoke", name="ci")
+    made(ann)
+    keys.admitted(service, ann.do("key_rotate", name="ci")["key"])
+
+
 def test_a_name_is_one_key(ann: Desk) -> None:
     """A retry would leave a second key that nobody knows of."""
     made(ann)

@@ -150,10 +150,12 @@ def known_verbs(names: list[str]) -> list[str]:
 def made(
     service: Service, tx: Transaction, tenant: int, asked: Granted, *, now: int, ends_at: int | None = None
 ) -> dict[str, Any]:
-    """Write a key that was never there and tell it, this once."""
+    """Write a key that was never there and tell it, this once. It is younger than any of its name, whatever the clock says."""
     key, kept = access_key.new(tenant)
+    before = [granted.created_at for granted, _ in access.named(service.record, tx, tenant, asked.name)]
+    created_at = max([now, *(at + 1 for at in before)])
     values = {name: getattr(asked, name) for name in Granted.__slots__}
-    granted = Granted(**values | {"id": kept.id, "digest": kept.digest, "created_at": now})
+    granted = Granted(**values | {"id": kept.id, "digest": kept.digest, "created_at": created_at})
     access.insert(service.record, tx, tenant, granted, ends_at=ends_at)
     return access.view(granted, ends_at, now=now) | {"key": key}
 
