@@ -14,6 +14,7 @@ from herdbook.fastloop.briefing import Briefer
 from herdbook.fastloop.features import FORM, NAMES
 from herdbook.fastloop.ordering import NO_EMBEDDER, Orderer
 from herdbook.fastloop.search import Searcher
+from herdbook.record.precedents import EVERY, name_of
 from herdbook.record.tunables import DEFAULT
 from herdbook.record.types import Version
 from tests.fastloop.fake_record import NOW, TENANT, Asked, FakeRecord
@@ -126,6 +127,28 @@ def test_what_helped_whatever_was_asked_comes_before_what_shares_a_word() -> Non
     assert "seed" not in keys(brief(record, task=task, tokens=2_000))[:12]
     searched = Searcher(record).search(TENANT, Asked(query="pool"), now=NOW).answer["results"]
     assert "seed" not in [entry["key"] for entry in searched], "a search finds what is asked for"
+
+
+def test_a_precedent_for_the_task_takes_no_hint_away() -> None:
+    """A hint that would have helped would go, because runs with such a task came to use something else that names it as little."""
+    task = "totals are off by one cent"
+    record = FakeRecord()
+    for key in ("hint", "used", "another"):
+        record.write("acme/ci", key, f"{key} sets the mode")
+    assert {"hint", "used", "another"} == set(keys(brief(record, task=task)))
+    record.parts = [(1, part, "", 4.0) for part in (name_of(task), EVERY)]
+    record.used = [(1, name_of(task), 2, 4.0, 0.0, 0)]
+    found = brief(record, task=task, names=True)
+    assert "used" == keys(found)[0]
+    assert {"hint", "used", "another"} == set(keys(found))
+    assert [] == found["left_out"]["names"]
+    record.write("acme/ci", "named", "totals are rounded")
+    found = brief(record, task=task, names=True)
+    assert ["used", "named"] == keys(found), "words narrow, and what they set aside is counted and named"
+    assert {("hint", "not about the task"), ("another", "not about the task")} == {
+        (each["key"], each["reason"]) for each in found["left_out"]["names"]
+    }
+    assert 2 == found["left_out"]["filtered"]
 
 
 def test_explaining_gives_every_legs_score_and_rank() -> None:

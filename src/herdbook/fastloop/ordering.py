@@ -16,7 +16,7 @@ from herdbook.fastloop.candidates import FADING, HEAD, ORDER, UNITS, VERSION, VE
 from herdbook.fastloop.columns import Columns
 from herdbook.fastloop.features import FORM, freshness_of, numbers_of
 from herdbook.fastloop.kept import KeptPaths, Scene
-from herdbook.fastloop.ranking import COSINE_MIN, Legs, Scorer, blended, fused, learned_of, leg_lists, weigh
+from herdbook.fastloop.ranking import COSINE_MIN, UNTOUCHED, Legs, Scorer, blended, fused, learned_of, leg_lists, weigh
 from herdbook.fastloop.scope import QUERY_CHARS_MAX, StatsCache, asked_tokens, found_inside
 from herdbook.fastloop.sources import Semantics
 from herdbook.record.trust import evidence
@@ -67,8 +67,11 @@ class Measures:
         found = tuning.keyword_weight * self.keyword
         if self.semantic is not None:
             found = numpy.where(self.semantic >= COSINE_MIN, self.semantic, 0.0) + found
+        narrows = found.any()
         found = found + tuning.precedent_weight * self.precedent
-        return found if found.any() else None
+        if not found.any():
+            return None
+        return found if narrows else found + UNTOUCHED
 
     def legs(self, columns: Columns, places: Sequence[int]) -> Legs:
         """The legs of these places; of a leg that touches only others, its best, so that it counts as one that is there."""
@@ -113,6 +116,8 @@ class Orderer:
         elif legs.keyword or legs.semantic or legs.precedent:
             relevances = [legs.relevance(row[VERSION_ID], tuning) for row in rows]
             matched = any(relevances)
+            if not legs.narrows(tuning):
+                relevances = [relevance + UNTOUCHED for relevance in relevances]
             if matched:
                 found = weigh(rows, relevances, standing_stays=standing_stays, effect_weight=tuning.effect_weight)
         else:

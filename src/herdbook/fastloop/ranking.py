@@ -19,6 +19,7 @@ from herdbook.record.tunables import Tuning
 EFFECT_MAX: Final = 0.5  # what helps whatever is asked is as relevant as half a perfect match, at most
 COSINE_MIN: Final = 0.2  # below it two texts have nothing to do with one another, whatever the model
 LEARNED_MAX: Final = 200  # so many of the first get the ranker's word
+UNTOUCHED: Final = 1e-3  # of each entry where only precedents touch the question: they say what is of use, not what is not
 SAMPLES_MIN: Final = 20  # seed: below it a ranker falls back to the order of confidence
 
 
@@ -44,6 +45,10 @@ class Legs:
     precedent: dict[int, float] = field(default_factory=dict)  # no leg of rrf, which is the seeds' own
     learned: dict[int, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # leg: why
+
+    def narrows(self, tuning: Tuning) -> bool:
+        """Whether words or meaning name what the question is about, so that the rest is about something else."""
+        return bool(self.keyword and tuning.keyword_weight) or any(cosine >= COSINE_MIN for cosine in self.semantic.values())
 
     def relevance(self, version_id: int, tuning: Tuning) -> float:
         """Cosine, coverage and precedents together; one where nothing was asked."""
