@@ -18,7 +18,7 @@ MULTIPLIERS: Final = {"success": 1.03, "minor_failure": 0.92, "failure": 0.90, "
 OUTCOME_TYPES: Final = tuple(MULTIPLIERS)
 FRESH_CONFIDENCE: Final = 0.5
 DEAD_END_CONFIDENCE: Final = 0.8
-EVIDENCE_SHRINK: Final = 16.0  # pseudo-observations at the base rate: docs/decisions/0026-effect-is-relevance.md has what was measured
+EVIDENCE_SHRINK: Final = 16.0  # pseudo-observations at the base rate: measured in docs/decisions/0026-effect-is-relevance.md
 CONTESTED_FAILURES: Final = 2.0  # credit of failures in a row after which a claim is contested, whatever it earned before
 STANDINGS: Final = ("unproven", "observed", "corroborated", "contested", "retired")
 
