@@ -114,7 +114,7 @@ def test_a_rotated_key_goes_on_for_its_grace(book: Book, service: Service, ann: 
 
 
 def test_rotations_at_one_moment_leave_one_key_that_opens(service: Service, ann: Desk) -> None:
-    """Of two rotations in one microsecond, the second could take its end from a key that had ended, and nothing opened any more."""
+    """Of two rotations in one microsecond, the second could take its end from a key that had ended: nothing opened any more."""
     made(ann)
     for _ in range(12):  # the clock stands still; which of two ids is the greater is left to chance
         newest = ann.do("key_rotate", name="ci")["key"]

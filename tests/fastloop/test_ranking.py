@@ -130,7 +130,7 @@ def test_what_helped_whatever_was_asked_comes_before_what_shares_a_word() -> Non
 
 
 def test_a_precedent_for_the_task_takes_no_hint_away() -> None:
-    """A hint that would have helped would go, because runs with such a task came to use something else that names it as little."""
+    """A hint that would have helped would go, because runs with such a task came to use another that names it as little."""
     task = "totals are off by one cent"
     record = FakeRecord()
     for key in ("hint", "used", "another"):
