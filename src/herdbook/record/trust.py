@@ -95,5 +95,8 @@ def evidence(held: float, failed: float, base: float) -> float:
 
 
 def base_rate(outcomes: int, successes: int) -> float:
-    """How often tries at an entity succeed: its runs, and tries that failed within them. Shrunk towards a half by two imagined outcomes so that the first one does not decide it."""
+    """How often tries at an entity succeed: its runs, and tries that failed within them.
+
+    Shrunk towards a half by two imagined outcomes, so that the first one does not decide it.
+    """
     return (successes + 1.0) / (outcomes + 2.0)

@@ -222,7 +222,7 @@ class TrustContract(Contract):
         assert ann.read("good")["evidence"] > ann.read("bad")["evidence"]
 
     def test_tries_that_failed_by_chance_leave_what_they_used_where_it_was(self, book: Book, ann: Desk) -> None:
-        """A neutral note would sink where tries often fail, since they charge it and the rate it is measured by would not know."""
+        """A neutral note would sink where tries often fail, as they charge it and the rate it is measured by would not know."""
         for key in ("neutral", "good"):
             ann.write(key, 1)
         for n in range(12):
