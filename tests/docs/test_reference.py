@@ -71,7 +71,8 @@ def test_every_error_says_what_to_do() -> None:
 
 def test_every_setting_has_a_row_and_every_row_a_setting() -> None:
     """A setting nobody can look up would be set by accident; a documented one that does nothing would be believed."""
-    named = {name for name in re.findall(r"\bHERDBOOK_[A-Z_]+\b", SOURCES) if not name.endswith("_")}
+    # What holds a hook's secret is called as somebody's watch.toml says: it is no setting of ours.
+    named = {name for name in re.findall(r"\bHERDBOOK_(?!HOOK_)[A-Z_]+\b", SOURCES) if not name.endswith("_")}
     documented = set(re.findall(r"`(HERDBOOK_[A-Z_]+)`", pages.text_of("docs/reference/settings.md")))
     assert documented == named
     assert {each.env for each in settings.SETTINGS} <= documented
