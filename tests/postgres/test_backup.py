@@ -15,7 +15,7 @@ from herdbook.base.settings import Database
 from herdbook.record import backup
 from herdbook.record.record import Record
 from herdbook.record.store.postgres import copying, setup
-from herdbook.testing.records import Book, Desk, person
+from herdbook.testing.records import ENTITY, Book, Desk, person
 from tests.postgres_server import LOGIN, server, tools
 from tests.record.databases import postgres_book
 from tests.record.test_backup import lived, shown
@@ -94,6 +94,30 @@ def test_a_copy_put_back_is_the_record(
     restored.close()
     assert 1 == main(["restore", str(copy), "--record", server().url(empty)])
     assert "there is a record in this database already" in capsys.readouterr().err
+
+
+def test_what_was_erased_before_the_copy_or_since_stays_erased(
+    ann: Desk, database: str, empty: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restore would bring back whoever asked to be forgotten, or what they were asked to do."""
+    monkeypatch.setenv("HERDBOOK_SEAL_KEY_FILE", str(tmp_path / "seal.key"))
+    for agent in ("robin", "kim"):
+        ann.do("start_session", session=agent, agent=agent, entity=ENTITY, task=f"ask {agent} for the keys of the shop")
+        ann.write("tz", {"by": agent}, session=agent)
+        ann.brief(session=agent)
+        ann.outcome(agent, ref=f"{agent}.end", used=["tz"])
+        ann.do("attest", ref=f"{agent}.end", exit_code=0)
+    ann.do("erase", kind="author", subject="robin")
+    backup.take(Database(server().url(database)), tmp_path / "copy", at=1)
+    assert any("kim" in row[2] for row in ann.service.record.parts_asked(1, [ENTITY]))
+    ann.do("erase", kind="author", subject="kim")
+    assert 0 == main(["restore", str(tmp_path / "copy"), "--record", server().url(empty), "--json"])
+    assert 1 == json.loads(capsys.readouterr().out)["erased_again"]
+    restored = postgres_book(empty, tmp_path / "seal.key")
+    desk = person(restored.open())
+    assert [True, True] == [run["erased"] for run in desk.do("runs")["runs"]]
+    assert {""} == {row[2] for row in desk.service.record.parts_asked(1, [ENTITY])}
+    restored.close()
 
 
 def test_a_parallel_restore_is_the_record(copy: Path, empty: str, tmp_path: Path) -> None:

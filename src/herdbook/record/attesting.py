@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from herdbook.record import credit, precedents, traces, trust
+from herdbook.record.erasing import is_erased
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Row, Transaction
 from herdbook.record.tunables import credit_weights, in_force, line_of
@@ -91,9 +92,9 @@ def opened_by_then(tx: Transaction, tenant: int, outcome: Outcome) -> frozenset[
 
 
 def task_of(record: Record, tx: Transaction, tenant: int, outcome: Outcome) -> str | None:
-    """What the run was asked."""
+    """What the run was asked; of one that is erased nobody is told."""
     session = record.session(tenant, outcome.session, tx)
-    return (session and session.task) or outcome.task_input
+    return None if is_erased(record, tx, tenant, outcome.session) else (session and session.task) or outcome.task_input
 
 
 def note_written(record: Record, tx: Transaction, tenant: int, outcome: Outcome, *, at: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from herdbook.base import clock, limits, text
 from herdbook.base.errors import InvalidRequest, NotFound
-from herdbook.record import answers, artefacts, erasures_file
+from herdbook.record import answers, artefacts, erasures_file, precedents
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Reader, Transaction
 from herdbook.record.types import Stamp
@@ -89,7 +89,22 @@ def bury(record: Record, tx: Transaction, row: dict[str, Any], sessions: list[st
         tx.run("delete_text", {"tenant": tenant, "id": entry})
         tx.run("insert_text", {"tenant": tenant, "id": entry, "tokens": ""})
     tx.run("drop_vectors", asked)
+    forget_what_was_asked(tx, tenant, sessions)
     record.look_again(tenant)
+
+
+def forget_what_was_asked(tx: Transaction, tenant: int, sessions: list[str]) -> None:
+    """Take out the words of these runs' tasks, with the precedents under them; not those of tasks that other runs have too."""
+    tasks = {row[0] for row in tx.rows("tasks_of_sessions", {"tenant": tenant, "sessions": json.dumps(sessions)})}
+    others = (
+        {row[0] for row in tx.rows("tasks_of_others", {"tenant": tenant, "tasks": json.dumps(sorted(tasks))})} if tasks else ()
+    )
+    said = {words for task in tasks.difference(others) for words in precedents.names_of(task).values()}
+    said -= {words for task in others for words in precedents.names_of(task).values()} | {""}
+    if said:
+        parts = {"tenant": tenant, "said": json.dumps(sorted(said))}
+        tx.run("forget_precedents_said", parts)
+        tx.run("forget_said", parts)
 
 
 def targets(reader: Reader, tenant: int, kind: str, subject: str) -> Targets:
@@ -142,6 +157,11 @@ def listed(record: Record, reader: Reader, tenant: int, asked: dict[str, Any]) -
 def erased_sessions(reader: Reader, tenant: int, sessions: list[str]) -> set[str]:
     """Those of these runs that are erased."""
     return {row[0] for row in reader.rows("erased_sessions", {"tenant": tenant, "sessions": json.dumps(sessions)})}
+
+
+def is_erased(record: Record, reader: Reader, tenant: int, session: str) -> bool:
+    """Whether a run is erased; nothing is asked where nothing ever was."""
+    return record.erasures_seen(tenant) > 0 and bool(erased_sessions(reader, tenant, [session]))
 
 
 def again(record: Record) -> int | None:

@@ -85,7 +85,7 @@ def commit(record: Record, tx: Transaction, stamp: Stamp, fields: dict[str, Any]
     causes = find_causes(record, tx, stamp, session, said, reads, failed, success=body["type"] == "success", at=at)
     outcome = insert_outcome(record, tx, stamp, session, ref, body, at=at)
     moved = move_trust(tx, stamp.tenant, outcome, causes)
-    note_precedents(tx, stamp.tenant, session, outcome, causes)
+    note_precedents(record, tx, stamp.tenant, session, outcome, causes)
     counts = traces.link(record, tx, stamp.tenant, session.id, "outcome", outcome.seal, at=at, reads=reads, last=last)
     lacking = traces.missing(task_input=body["task_input"], actions=counts["actions"])
     answer = {
@@ -269,10 +269,12 @@ def move_trust(tx: Transaction, tenant: int, outcome: Outcome, causes: list[Caus
     return [dict(zip(MOVE, (*move[:3], *move[4:]), strict=True)) for move in sorted(told)]
 
 
-def note_precedents(tx: Transaction, tenant: int, session: Session, outcome: Outcome, causes: list[Cause]) -> None:
+def note_precedents(
+    record: Record, tx: Transaction, tenant: int, session: Session, outcome: Outcome, causes: list[Cause]
+) -> None:
     """What runs with such a task come to use; nothing of it is what the run wrote itself."""
     counted = [cause for cause in causes if cause.credit and cause.how != "attempt"]
-    task, held = session.task or outcome.task_input, outcome.type == "success"
+    task, held = attesting.task_of(record, tx, tenant, outcome), outcome.type == "success"
     precedents.count(tx, tenant, task, [cause.path_id for cause in counted], at=outcome.at)
     uses = [precedents.Use(c.version, c.credit) for c in counted if c.how == "used" and c.session != session.id]
     precedents.used(tx, tenant, task, uses, held=held)

@@ -67,6 +67,27 @@ class ErasingContract(Contract):
                 filled.do(verb, **fields)
         assert b"whose seal" not in as_bytes(filled.brief())
 
+    def test_the_words_of_its_tasks_are_forgotten(self, book: Book, filled: Desk) -> None:
+        """What somebody was asked would still stand among what runs were asked, or a task be forgotten that others have too."""
+        secret, shared = "ring up Ännchen about the lost parcel", "mend the build of the shop"
+        for number, (agent, task) in enumerate([("pat", f"{secret}; {shared}"), ("pat", shared), ("lee", shared)]):
+            filled.do("start_session", session=f"r-{number}", agent=agent, entity=ENTITY, task=task)
+            filled.brief(session=f"r-{number}")
+            filled.outcome(f"r-{number}", ref=f"o-{number}", used=["tz"])
+            filled.do("attest", ref=f"o-{number}", exit_code=0)
+
+        def asked(desk: Desk) -> set[str]:
+            return {row[2] for row in desk.service.record.parts_asked(1, [ENTITY])}
+
+        other = person(book.open())
+        assert {secret, shared} <= asked(filled) & asked(other)
+        filled.do("erase", kind="author", subject="pat")
+        assert {secret, shared} & asked(filled) == {secret, shared} & asked(other) == {shared}
+        filled.outcome("r-0", ref="o-again", used=["tz"])
+        filled.do("attest", ref="o-again", exit_code=0)
+        filled.do("revise_outcome", ref="o-again", type="failure")
+        assert secret not in asked(filled)
+
     def test_what_was_sealed_stays_sealed(self, filled: Desk) -> None:
         """An erasure would look like a forgery, or hide one."""
         filled.do("erase", kind="author", subject="robin")

@@ -97,3 +97,27 @@ SELECT t.entry FROM jsonb_array_elements_text(%(versions)s::jsonb) j (value) JOI
 -- name: drop_vectors
 -- Of some versions (ids as a JSON list), in every space.
 DELETE FROM vector WHERE tenant = %(tenant)s AND version IN (SELECT value::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb));
+
+-- name: tasks_of_sessions
+-- What some runs (names as a JSON list) were asked, as they began or as they ended.
+SELECT s.task FROM jsonb_array_elements_text(%(sessions)s::jsonb) j (value) JOIN session s ON s.tenant = %(tenant)s AND s.id = j.value
+WHERE s.task IS NOT NULL
+UNION SELECT o.task_input FROM jsonb_array_elements_text(%(sessions)s::jsonb) j (value)
+JOIN outcome o ON o.tenant = %(tenant)s AND o.session = j.value WHERE o.task_input IS NOT NULL;
+
+-- name: tasks_of_others
+-- Which of some tasks (a JSON list) other runs had too, word for word, that are not erased. Walks all runs.
+SELECT s.task FROM session s WHERE s.tenant = %(tenant)s AND s.task IN (SELECT j.value FROM jsonb_array_elements_text(%(tasks)s::jsonb) j (value))
+  AND NOT EXISTS (SELECT 1 FROM erased_session e WHERE e.tenant = s.tenant AND e.session = s.id)
+UNION SELECT o.task_input FROM outcome o WHERE o.tenant = %(tenant)s
+  AND o.task_input IN (SELECT j.value FROM jsonb_array_elements_text(%(tasks)s::jsonb) j (value))
+  AND NOT EXISTS (SELECT 1 FROM erased_session e WHERE e.tenant = o.tenant AND e.session = o.session);
+
+-- name: forget_precedents_said
+-- What runs came to use that were asked for these parts (their words as a JSON list).
+DELETE FROM precedent WHERE tenant = %(tenant)s AND (path, asked) IN (
+  SELECT path, name FROM asked WHERE tenant = %(tenant)s AND said IN (SELECT j.value FROM jsonb_array_elements_text(%(said)s::jsonb) j (value)));
+
+-- name: forget_said
+-- And those words, at whichever path.
+DELETE FROM asked WHERE tenant = %(tenant)s AND said IN (SELECT j.value FROM jsonb_array_elements_text(%(said)s::jsonb) j (value));

@@ -97,3 +97,25 @@ SELECT t.id FROM json_each(:versions) j CROSS JOIN text_entry t ON t.tenant = :t
 -- name: drop_vectors
 -- Of some versions (ids as a JSON list), in every space.
 DELETE FROM vector WHERE tenant = :tenant AND version IN (SELECT value FROM json_each(:versions));
+
+-- name: tasks_of_sessions
+-- What some runs (names as a JSON list) were asked, as they began or as they ended.
+SELECT s.task FROM json_each(:sessions) j CROSS JOIN session s ON s.tenant = :tenant AND s.id = j.value WHERE s.task IS NOT NULL
+UNION SELECT o.task_input FROM json_each(:sessions) j CROSS JOIN outcome o ON o.tenant = :tenant AND o.session = j.value
+WHERE o.task_input IS NOT NULL;
+
+-- name: tasks_of_others
+-- Which of some tasks (a JSON list) other runs had too, word for word, that are not erased. Walks all runs.
+SELECT s.task FROM session s WHERE s.tenant = :tenant AND s.task IN (SELECT value FROM json_each(:tasks))
+  AND NOT EXISTS (SELECT 1 FROM erased_session e WHERE e.tenant = s.tenant AND e.session = s.id)
+UNION SELECT o.task_input FROM outcome o WHERE o.tenant = :tenant AND o.task_input IN (SELECT value FROM json_each(:tasks))
+  AND NOT EXISTS (SELECT 1 FROM erased_session e WHERE e.tenant = o.tenant AND e.session = o.session);
+
+-- name: forget_precedents_said
+-- What runs came to use that were asked for these parts (their words as a JSON list).
+DELETE FROM precedent WHERE tenant = :tenant AND (path, asked) IN (
+  SELECT path, name FROM asked WHERE tenant = :tenant AND said IN (SELECT value FROM json_each(:said)));
+
+-- name: forget_said
+-- And those words, at whichever path.
+DELETE FROM asked WHERE tenant = :tenant AND said IN (SELECT value FROM json_each(:said));
