@@ -45,8 +45,16 @@ def main(side: str, record: Path, out: Path) -> None:
         bare(record, out)
     else:
         exported(record, out, unscrubbed=side == "unscrubbed")
-    told = {"seconds": time.process_time() - began, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
-    print(json.dumps(told))
+    print(json.dumps({"seconds": time.process_time() - began, "megabytes": megabytes()}))
+
+
+def megabytes() -> float:
+    """The most this process has had at once. What getrusage tells begins with what the parent had when it started this one."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from herdbook.base import clock
 from herdbook.base.errors import HerdbookError, SealBroken
@@ -19,6 +19,7 @@ from herdbook.record.record import Record
 from herdbook.record.store.protocol import Reader, Row
 
 BySession = dict[str, list[Row]]
+READ_JSON: Final = json.JSONDecoder().raw_decode  # of what was written canonically: nothing stands before it or after
 
 
 def page(record: Record, reader: Reader, tenant: int, fields: dict[str, Any]) -> dict[str, Any]:
@@ -90,8 +91,8 @@ def action_view(row: Row) -> dict[str, Any]:
     _, tool, args, result, ok, at = row
     return {
         "tool": tool,
-        "args": json.loads(args),
-        "result": json.loads(result),
+        "args": READ_JSON(args)[0],
+        "result": READ_JSON(result)[0],
         "ok": None if ok is None else bool(ok),
         "at": clock.iso(at),
     }

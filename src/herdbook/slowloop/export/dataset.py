@@ -235,7 +235,9 @@ def paired(collected: Collected, split: Callable[[int], Split]) -> Iterator[Foun
     for won, lost in splits.same_task_pairs(collected.tasks, collected.successes):
         used |= {won, lost}
         yield from pair(collected, won, lost, split(won), why="same task")
-    openings = [(split(number), draft.entity, examples.first_tool(draft)) for number, draft in enumerate(collected.all())]
+    opened = ((split(number), draft.entity, examples.first_tool(draft)) for number, draft in enumerate(collected.all()))
+    kept: dict[tuple[str, ...], tuple[str, ...]] = {}
+    openings = [kept.setdefault(each, each) for each in opened]  # a million runs open in a few ways
     for won, lost in splits.same_opening_pairs(openings, collected.successes, paired=used):
         used |= {won, lost}
         yield from pair(collected, won, lost, split(won), why="same opening tool")

@@ -13,40 +13,78 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from herdbook.base.errors import ExtraMissing
+from herdbook.slowloop.export.anchors import Needs, Screen, needs
 from herdbook.slowloop.export.drafts import Draft, Message
 
 Found = tuple[str, str]  # (kind, the text itself)
 
-CACHED_TEXTS_MAX: Final = 65_536  # tens of megabytes: tasks, prompts and lines of output come again and again
+CACHED_TEXTS_MAX: Final = 16_384  # tasks, prompts and lines of output come again and again
+CACHED_CHARS_MAX: Final = 512  # of one of them, so that all take tens of megabytes at most
 EMAIL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*\.[A-Za-z]{2,24}")
 CARD: Final = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.])")
 IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{1,4}){3,8}\b")
 SSN: Final = re.compile(r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])")
-NAMES_OF_SECRETS: Final = ("key", "pass", "pwd", "secret", "contrase")  # one of them is in every name the keyword detector knows
+IBAN_BEGINS: Final = re.compile(r"[A-Z]{2}\d\d ?[A-Z0-9]")
+CARD_DIGITS: Final = "0" * 13
 QUOTES: Final = "\"'"
+
+
+class Detector(NamedTuple):
+    """What finds one kind, and what is asked before it is tried, at a small part of its cost: nearly every text has nothing."""
+
+    kind: str
+    by_line: bool  # whether it is shown one line at a time, or the whole text
+    needs: tuple[Needs, ...]  # of each of its patterns
+    may_hold: Callable[[str, str], object]  # asked, of a text and its shape, where it has what one of them needs
+    find: Callable[[str], Iterable[str]]
 
 
 class Scrubber:
     """Replaces what should not be taught by `[REDACTED:kind]`. Raises ExtraMissing where the scanners are not installed."""
 
     def __init__(self) -> None:
-        self.detectors = secret_detectors()
-        self.checks = personal_checks()
+        self.detectors = [*secret_detectors(), *personal_checks()]
+        self.screen = Screen([each.needs for each in self.detectors])
         self.found: Counter[str] = Counter()
-        self.clean = lru_cache(CACHED_TEXTS_MAX)(self._clean)
-        self.in_row = lru_cache(CACHED_TEXTS_MAX)(self._in_row)  # texts differ, their lines much less
+        self.clear: set[str] = set()  # prompts in which nothing was found
+        self.written = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+        self.cached_clean = lru_cache(CACHED_TEXTS_MAX)(self._clean)
+        self.cached_row = lru_cache(CACHED_TEXTS_MAX)(self._in_row)  # texts differ, their lines much less
 
     def draft(self, draft: Draft) -> tuple[Draft, Counter[str]]:
         """The draft without them, and how many of each kind there were."""
         counts: Counter[str] = Counter()
+        text = "\n".join(dict.fromkeys("\n".join(self.texts(draft)).split("\n")))  # each line once
+        if not self.suspects(text):
+            self.remember(draft.prompt)
+            return draft, counts
         prompt, steps = ([self.message(each, counts) for each in messages] for messages in (draft.prompt, draft.steps))
         self.found += counts
         return msgspec.structs.replace(draft, prompt=prompt, steps=steps), counts
+
+    def texts(self, draft: Draft) -> Iterator[str]:
+        """All that is looked at, but for prompts that were found clean before."""
+        yield from (each["content"] for each in draft.prompt if each["content"] not in self.clear)
+        for step in draft.steps:
+            yield step["content"]
+        for message in (*draft.prompt, *draft.steps):
+            for call in message.get("tool_calls", ()):
+                yield self.written(call["function"]["arguments"])
+
+    def remember(self, prompt: list[Message]) -> None:
+        if len(self.clear) > CACHED_TEXTS_MAX:
+            self.clear.clear()
+        self.clear.update(each["content"] for each in prompt if len(each["content"]) <= CACHED_CHARS_MAX)
+
+    def suspects(self, text: str) -> list[Detector]:
+        """Those that are worth trying on a text."""
+        looks, numbers = self.screen.suspects(text)
+        return [each for number in sorted(numbers) if (each := self.detectors[number]).may_hold(text, looks)] if numbers else []
 
     def message(self, message: Message, counts: Counter[str]) -> Message:
         """One message; arguments are scanned as one text, since a name beside a value is what makes it a secret."""
@@ -56,7 +94,7 @@ class Scrubber:
         return told
 
     def call(self, call: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
-        written = json.dumps(call["function"]["arguments"], ensure_ascii=False, sort_keys=True)
+        written = self.written(call["function"]["arguments"])
         cleaned = self.text(written, counts)
         return call if cleaned == written else {**call, "function": {**call["function"], "arguments": json.loads(cleaned)}}
 
@@ -65,30 +103,33 @@ class Scrubber:
         counts.update(kinds)
         return cleaned
 
+    def clean(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """A text without them, and the kind of each."""
+        return self.cached_clean(text) if len(text) <= CACHED_CHARS_MAX else self._clean(text)
+
     def _clean(self, text: str) -> tuple[str, tuple[str, ...]]:
-        found = sorted(set(self.secrets(text)) | set(self.personal(text)), key=lambda each: (-len(each[1]), each))
         kinds = []
-        for kind, secret in found:
+        for kind, secret in sorted(set(self.findings(text)), key=lambda each: (-len(each[1]), each)):
             if secret in text:
                 text = text.replace(secret, f"[REDACTED:{kind}]")
                 kinds.append(kind)
         return text, tuple(kinds)
 
-    def secrets(self, text: str) -> Iterator[Found]:
-        for row in text.splitlines():
-            yield from self.in_row(row)
+    def findings(self, text: str) -> Iterator[Found]:
+        """What is in a text: secrets line by line, as they are known by what stands beside them, personal data in all of it."""
+        suspects = self.suspects(text)
+        if any(each.by_line for each in suspects):
+            for row in text.splitlines():
+                yield from self.cached_row(row) if len(row) <= CACHED_CHARS_MAX else self._in_row(row)
+        yield from ((each.kind, found) for each in suspects if not each.by_line for found in each.find(text))
 
     def _in_row(self, row: str) -> tuple[Found, ...]:
-        found = ((kind, secret.strip(QUOTES)) for kind, detector in self.detectors for secret in detector(row))
+        tried = (each for each in self.suspects(row) if each.by_line)
+        found = ((each.kind, secret.strip(QUOTES)) for each in tried for secret in each.find(row))
         return tuple((kind, plain) for kind, plain in found if len(plain) > 3 and not plain.startswith("[REDACTED:"))
 
-    def personal(self, text: str) -> Iterator[Found]:
-        for kind, check in self.checks:
-            for found in check(text):
-                yield kind, found
 
-
-def secret_detectors() -> list[tuple[str, Callable[[str], Iterable[str]]]]:
+def secret_detectors() -> list[Detector]:
     """Every detector of detect-secrets, by the kind of secret it knows."""
     try:
         from detect_secrets.core.plugins import initialize
@@ -99,17 +140,14 @@ def secret_detectors() -> list[tuple[str, Callable[[str], Iterable[str]]]]:
     with default_settings():
         classes: Iterable[type] = get_mapping_from_secret_type_to_class().values()
         plugins: list[Any] = [initialize.from_plugin_classname(each.__name__) for each in classes]
-    return [(kind_of(plugin.secret_type), secrets_by(plugin)) for plugin in plugins]
+    return [Detector(kind_of(plugin.secret_type), True, *screen(plugin), secrets_by(plugin)) for plugin in plugins]
 
 
 def secrets_by(plugin: Any) -> Callable[[str], Iterator[str]]:
     """What one detector finds in a line, its own threshold applied. Where its pattern has groups it would name only a part."""
     grouped = [pattern for pattern in getattr(plugin, "denylist", ()) if pattern.groups]
-    may_hold = screen(plugin)
 
     def secrets(row: str) -> Iterator[str]:
-        if not may_hold(row):
-            return
         found = [each.secret_value for each in plugin.analyze_line(filename="", line=row) if each.secret_value]
         yield from (match[0] for pattern in grouped for match in pattern.finditer(row) if found)
         yield from found
@@ -117,29 +155,33 @@ def secrets_by(plugin: Any) -> Callable[[str], Iterator[str]]:
     return secrets
 
 
-def screen(plugin: Any) -> Callable[[str], object]:
-    """What a line must have for this detector to find anything, asked at a tenth of its cost: nearly every line has nothing."""
-    from detect_secrets.plugins import keyword
+def screen(plugin: Any) -> tuple[tuple[Needs, ...], Callable[[str, str], object]]:
+    """What a text must have for this detector to find anything in a line of it."""
+    from detect_secrets.plugins import jwt, keyword
     from detect_secrets.plugins.base import RegexBasedDetector
     from detect_secrets.plugins.high_entropy_strings import HighEntropyStringsPlugin
 
     if isinstance(plugin, keyword.KeywordDetector):
-        named = re.compile("|".join(keyword.DENYLIST), re.IGNORECASE).search
-        return lambda row: any(word in row.casefold() for word in NAMES_OF_SECRETS) and named(row)
+        return (needs(re.compile("|".join(keyword.DENYLIST), re.IGNORECASE)),), anything
     if isinstance(plugin, HighEntropyStringsPlugin):  # so many bits a character take at least so many different ones
         least = math.ceil(2**plugin.entropy_limit)
-        return re.compile(f"['\"][{re.escape(plugin.charset)}]{{{least},}}['\"]").search
-    if isinstance(plugin, RegexBasedDetector) and type(plugin).analyze_string is RegexBasedDetector.analyze_string:
-        searches = [pattern.search for pattern in plugin.denylist]
-        return searches[0] if len(searches) == 1 else lambda row: any(search(row) for search in searches)
-    return lambda row: True
+        quoted = re.compile(f"['\"][{re.escape(plugin.charset)}]{{{least},}}['\"]").search
+        return (Needs(frozenset(QUOTES), least),), lambda text, looks: quoted(text)
+    by_pattern = (RegexBasedDetector.analyze_string, jwt.JwtTokenDetector.analyze_string)
+    if isinstance(plugin, RegexBasedDetector) and type(plugin).analyze_string in by_pattern:
+        return tuple(needs(pattern) for pattern in plugin.denylist), anything
+    return (Needs(frozenset(), 0),), anything
+
+
+def anything(text: str, looks: str) -> bool:
+    return True
 
 
 def kind_of(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-def personal_checks() -> list[tuple[str, Callable[[str], Iterable[str]]]]:
+def personal_checks() -> list[Detector]:
     """What finds personal data, each candidate checked by its own check digits or numbering plan."""
     try:
         import phonenumbers
@@ -149,17 +191,30 @@ def personal_checks() -> list[tuple[str, Callable[[str], Iterable[str]]]]:
         raise ExtraMissing.of("export", what="the scanner for personal data") from problem
 
     def phones(text: str) -> Iterator[str]:
-        if "+" in text:
-            for match in phonenumbers.PhoneNumberMatcher(text, None):
-                yield match.raw_string
+        return (match.raw_string for match in phonenumbers.PhoneNumberMatcher(text, None))
 
-    def matching(pattern: re.Pattern[str], is_valid: Callable[[str], bool]) -> Callable[[str], Iterator[str]]:
-        return lambda text: (found[0] for found in pattern.finditer(text) if is_valid(found[0]))
+    def check(
+        kind: str,
+        pattern: re.Pattern[str],
+        is_valid: Callable[[str], bool],
+        may_hold: Callable[[str, str], object] = anything,
+    ) -> Detector:
+        return Detector(
+            kind,
+            False,
+            (needs(pattern),),
+            may_hold,
+            lambda text: (found[0] for found in pattern.finditer(text) if is_valid(found[0])),
+        )
 
     return [
-        ("email", matching(EMAIL, bool)),
-        ("phone", phones),
-        ("payment_card", matching(CARD, lambda text: bool(luhn.is_valid(re.sub(r"[ -]", "", text))))),
-        ("bank_account", matching(IBAN, lambda text: bool(iban.is_valid(text)))),
-        ("social_security", matching(SSN, lambda text: bool(ssn.is_valid(text)))),
+        check("email", EMAIL, bool),
+        Detector("phone", False, (Needs(frozenset("+"), 0),), anything, phones),
+        check("payment_card", CARD, lambda text: bool(luhn.is_valid(re.sub(r"[ -]", "", text))), has_digits_of_card),
+        check("bank_account", IBAN, lambda text: bool(iban.is_valid(text)), lambda text, looks: IBAN_BEGINS.search(text)),
+        check("social_security", SSN, lambda text: bool(ssn.is_valid(text))),
     ]
+
+
+def has_digits_of_card(text: str, looks: str) -> bool:
+    return CARD_DIGITS in looks.replace(" ", "").replace("-", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import Any, Final
 
 Schema = dict[str, Any]
@@ -21,27 +22,28 @@ class ToolsSeen:
     """The tools of each entity path, with the arguments they were given."""
 
     def __init__(self) -> None:
-        self.calls: dict[tuple[str, str], int] = {}
-        self.types: dict[tuple[str, str, str], set[str]] = {}
-        self.given: dict[tuple[str, str, str], int] = {}
+        self.forms: dict[tuple[str, str, tuple[str, ...], tuple[type, ...]], int] = {}  # of calls, as most are alike
 
     def see(self, entity: str, name: str, arguments: dict[str, Any]) -> None:
         """One call."""
-        self.calls[entity, name] = self.calls.get((entity, name), 0) + 1
-        for argument, value in arguments.items():
-            place = (entity, name, argument)
-            self.types.setdefault(place, set()).add(TYPES[type(value)])
-            self.given[place] = self.given.get(place, 0) + 1
+        form = (entity, name, tuple(arguments), tuple(map(type, arguments.values())))
+        self.forms[form] = self.forms.get(form, 0) + 1
 
     def schemas(self) -> dict[str, list[Schema]]:
         """For each path its tools, by name. What every call gave is required."""
+        calls, given, seen = Counter[tuple[str, str]](), Counter[tuple[str, str, str]](), defaultdict[Any, set[str]](set)
+        for (entity, name, arguments, types), count in self.forms.items():
+            calls[entity, name] += count
+            for argument, kind in zip(arguments, types, strict=True):
+                given[entity, name, argument] += count
+                seen[entity, name, argument].add(TYPES[kind])
         properties: dict[tuple[str, str], Schema] = {}
-        for (entity, name, argument), types in sorted(self.types.items()):
-            properties.setdefault((entity, name), {})[argument] = {"type": one_or_many(types)}
+        for (entity, name, argument), kinds in sorted(seen.items()):
+            properties.setdefault((entity, name), {})[argument] = {"type": one_or_many(kinds)}
         found: dict[str, list[Schema]] = {}
-        for (entity, name), count in sorted(self.calls.items()):
+        for (entity, name), count in sorted(calls.items()):
             own = properties.get((entity, name), {})
-            required = [argument for argument in own if self.given[entity, name, argument] == count]
+            required = [argument for argument in own if given[entity, name, argument] == count]
             parameters = {"type": "object", "properties": own, "required": required}
             function = {"name": name, "description": f"{name}, as it was called in the recorded runs", "parameters": parameters}
             found.setdefault(entity, []).append({"type": "function", "function": function})
