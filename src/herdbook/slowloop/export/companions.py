@@ -32,7 +32,7 @@ def trl(kind: str, form: str = "json") -> dict[str, str]:
     command, file = TRL_COMMANDS[kind], "train.parquet" if form == "parquet" else "train.jsonl"
     length = "" if kind == "rl" else "max_length: 8192 # in tokens: the trainer leaves longer rows out, or cuts them\n"
     text = f"""\
-# trl {command} --config trl.yaml           on several cards: accelerate launch --config_file fsdp.yaml, then the same
+# trl {command} --config trl.yaml           on several cards, with --accelerate_config fsdp.yaml
 model_name_or_path: {MODEL}
 datasets:
   - path: {form}
@@ -44,11 +44,12 @@ num_train_epochs: 3
 eval_strategy: "no" # the held-out tasks are for the last judgement, not for choosing between epochs
 report_to: none
 """
-    return {"trl.yaml": text, "fsdp.yaml": FSDP}
+    told = {"trl.yaml": text, "fsdp.yaml": FSDP}
+    return told | ({"prime_rl.toml": PRIME_RL} if (kind, form) == ("sft", "json") else {})
 
 
 FSDP: Final = """\
-# For `accelerate launch --config_file fsdp.yaml`; set num_processes to the number of cards.
+# For `trl --accelerate_config fsdp.yaml`; set num_processes to the number of cards, and num_machines on several machines.
 compute_environment: LOCAL_MACHINE
 distributed_type: FSDP
 fsdp_config:
@@ -61,6 +62,24 @@ num_processes: 2
 """
 
 
+PRIME_RL: Final = f"""\
+# uv run sft @ prime_rl.toml                in prime-rl; newer versions take the data as `dataset` of a table [[data.source]]
+max_steps = 1000
+output_dir = "model"
+
+[model]
+name = "{MODEL}"
+
+[data]
+name = "." # this folder
+splits = ["train"]
+seq_len = 8192
+batch_size = 16
+
+[ckpt]
+"""
+
+
 def axolotl(kind: str) -> dict[str, str]:
     rows: dict[str, Any] = {"path": "train.jsonl", "ds_type": "json", "type": AXOLOTL_TYPES[kind]}
     if kind == "sft":
@@ -70,11 +89,10 @@ def axolotl(kind: str) -> dict[str, str]:
     if kind == "kto":
         fields = {"field_prompt": "prompt", "field_completion": "completion", "field_label": "label"}
         rows["type"] = fields | {"prompt_format": "{prompt}", "completion_format": "{completion}"}
-    head = {"dpo": "rl: dpo\n", "kto": "rl: kto\n", "reward": "reward_model: true\n"}.get(kind, "")
     text = f"""\
-# axolotl train axolotl.yaml                on several machines: add --launcher torchrun, or --use-ray
+# axolotl train axolotl.yaml                on several machines: add --launcher torchrun, or --use-ray where Ray runs
 base_model: {MODEL}
-{head}datasets:
+{AXOLOTL_HEADS.get(kind, "")}datasets:
   - {json.dumps(rows)}
 adapter: lora
 lora_r: 16
@@ -85,8 +103,18 @@ micro_batch_size: 1
 gradient_accumulation_steps: 8
 learning_rate: 0.0001
 output_dir: model
+# ray_num_workers: 4                        with --use-ray: how many of
+# resources_per_worker: {{GPU: 1}}
 """
     return {"axolotl.yaml": text}
+
+
+AXOLOTL_HEADS: Final = {
+    "dpo": "rl: dpo\n",
+    "kto": "rl: kto\nremove_unused_columns: false\n",
+    "reward": "model_type: AutoModelForSequenceClassification\nnum_labels: 1\nreward_model: true\n"
+    "chat_template: tokenizer_default\n",
+}
 
 
 def llamafactory(kind: str) -> dict[str, str]:

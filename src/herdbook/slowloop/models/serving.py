@@ -20,7 +20,7 @@ from typing import IO, Final
 
 from herdbook.base.errors import ExtraMissing, Unavailable
 
-START_SECONDS_MAX: Final = 180
+START_SECONDS_MAX: Final = 600  # a machine that is busy takes its time; one that ended is noticed at once
 STOP_SECONDS_MAX: Final = 10
 LOOK_SECONDS: Final = 0.2
 SAID_CHARS_MAX: Final = 500
