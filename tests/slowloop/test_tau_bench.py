@@ -65,6 +65,7 @@ def test_pairs_of_real_runs_are_counted_by_how_they_were_found(airline: Desk, tm
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_all_two_hundred(ann: Desk, book: Book, tmp_path: Path) -> None:
     """Only the whole file has what eight runs of it lack."""
     runs = tau_bench_runs.whole()
