@@ -38,7 +38,7 @@ def server() -> Iterator[Server]:
     found.remove()
 
 
-def test_ten_restarts_in_a_minute_of_load(server: Server, tmp_path: Path) -> None:
+def test_ten_restarts_under_load(server: Server, tmp_path: Path) -> None:
     """After each of them somebody would have to restart ours, or look for what was lost."""
     load = Load(server, tmp_path, writers=WRITERS)
     hold_up(server, load, times=10)
