@@ -23,11 +23,12 @@ class Embedding(Protocol):
 
 
 def warm(service: Service) -> None:
-    """Load the model behind the scenes: whoever asks a server first may not wait as long as that takes."""
+    """Load the model behind the scenes: who asks a server first may not wait as long as that takes."""
     meanings = service.briefer.orderer.semantics
     if isinstance(meanings, Embedding):
         loading = partial(embedding, service, DEFAULT_TENANT)
-        threading.Thread(target=loading, name="herdbook-warm", daemon=True).start()
+        # Waited for at the end: a process that ends while its model is loaded is aborted.
+        threading.Thread(target=loading, name="herdbook-warm", daemon=False).start()
 
 
 def embedding(service: Service, tenant: int) -> dict[str, Any] | str:
