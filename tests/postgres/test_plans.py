@@ -39,6 +39,19 @@ HOT: dict[str, dict[str, Any]] = {  # by query, what it is asked with
 }
 
 
+def plan_of(database: str, query: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """How the app's own login would answer it, under row security."""
+    with psycopg.connect(server().url(database, login=LOGIN), autocommit=True) as app:
+        prepare(app, role=APP_ROLE, timeouts={})
+        with app.transaction():
+            opened_for(app, 1)
+            row = app.execute(f"EXPLAIN (FORMAT JSON) {QUERIES[query]}".encode(), {"tenant": 1, **asked}).fetchone()
+    assert row is not None
+    plan = row[0] if isinstance(row[0], list) else json.loads(row[0])
+    found: dict[str, Any] = plan[0]["Plan"]
+    return found
+
+
 def scanned(plan: dict[str, Any]) -> set[str]:
     """Tables that a plan reads from one end to the other."""
     mine = {plan["Relation Name"]} if plan["Node Type"] == "Seq Scan" else set()
@@ -55,14 +68,7 @@ def test_a_hot_query_walks_an_index(ann: Desk, database: str, query: str, analyz
     if analyzed:
         with server().admin(database) as admin:
             admin.execute("ANALYZE")
-    with psycopg.connect(server().url(database, login=LOGIN), autocommit=True) as app:
-        prepare(app, role=APP_ROLE, timeouts={})
-        with app.transaction():
-            opened_for(app, 1)
-            row = app.execute(f"EXPLAIN (FORMAT JSON) {QUERIES[query]}".encode(), {"tenant": 1, **HOT[query]}).fetchone()
-    assert row is not None
-    plan = row[0] if isinstance(row[0], list) else json.loads(row[0])
-    assert set() == scanned(plan[0]["Plan"]) & LARGE
+    assert set() == scanned(plan_of(database, query, HOT[query])) & LARGE
 
 
 def index_conditions(plan: dict[str, Any], table: str) -> list[str]:
@@ -77,13 +83,7 @@ def test_what_counted_today_is_looked_up_by_entry(ann: Desk, database: str) -> N
     ann.write("k", 1)
     with server().admin(database) as admin:
         admin.execute("ANALYZE")
-    with psycopg.connect(server().url(database, login=LOGIN), autocommit=True) as app:
-        prepare(app, role=APP_ROLE, timeouts={})
-        with app.transaction():
-            opened_for(app, 1)
-            asked = {"tenant": 1, "entries": "[1, 2]", "identity": "ann", "day": 1}
-            row = app.execute(f"EXPLAIN (FORMAT JSON) {QUERIES['counted_already']}".encode(), asked).fetchone()
-    assert row is not None
-    conditions = index_conditions(row[0][0]["Plan"], "counted")
+    plan = plan_of(database, "counted_already", {"entries": "[1, 2]", "identity": "ann", "day": 1})
+    conditions = index_conditions(plan, "counted")
     assert conditions
     assert all("entry" in condition for condition in conditions), conditions

@@ -102,6 +102,7 @@ class RestApp:
             "openapi.json": self.show_openapi,
             "client.py": self.show_client,
         }
+        shown = None if web is None else WebEndpoint(self, web(self.perform))
         self.router = Router(
             [
                 Route("/v1/stream", StreamEndpoint(self)),
@@ -113,7 +114,7 @@ class RestApp:
                 Route("/boxes/{box}/v1/{verb}", AssertedEndpoint(self)),
                 *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
                 *([] if self.mounted is None else [Route("/mcp", MountedEndpoint(self, self.mounted))]),
-                *([] if web is None else [Route(at, WebEndpoint(self, web(self.perform))) for at in ("/", "/web/{page}")]),
+                *([] if shown is None else [Route(at, shown) for at in ("/", "/web/{page}")]),
             ],
             redirect_slashes=False,
             default=UnknownEndpoint(self),

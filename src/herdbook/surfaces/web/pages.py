@@ -57,7 +57,6 @@ async def home(ask: Ask, query: Query) -> dict[str, Any]:
         "status": await if_allowed(ask("status")),
         "proof": proof_view(await if_allowed(ask("prove"))),
         "holdback": values.get("holdback"),
-        "control": values.get("control"),
     }
 
 

@@ -19,7 +19,7 @@ SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::b
 
 -- name: fold_reads
 -- What was noted comes into the record with the write that holds the tenant's turn, numbered in the order in which it arrived; what was
--- served of it is folded_now where it is claimed.
+-- served of it is counted where it is claimed.
 WITH moved AS (DELETE FROM noted WHERE tenant = %(tenant)s RETURNING *), folded_now AS (
   INSERT INTO read (tenant, session, id, version, rank, how, served, probability, at, serving, features, folded)
   SELECT tenant, session, id, version, rank, how, served, probability, at, serving, features, %(folded)s + row_number() OVER (ORDER BY arrived)
