@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -17,7 +19,8 @@ from tests.rest.serving import KEY, Reply, Server, open_service, serving
 ANN = local_caller("ann")
 HOSTILE = '<script>alert("x")</script>&\'"><img src=x onerror=alert(1)>'
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-PAGES = ("/", "/web/entity", "/web/entry", "/web/run", "/web/search", "/web/prove", "/web/boxes", "/web/watches")
+PAGES = ("/", "/web/entity", "/web/entry", "/web/run", "/web/search", "/web/prove", "/web/state", "/web/boxes", "/web/watches")
+WHOLE_RECORD = {"prove", "status"}  # verbs that walk all of it
 VOID = frozenset({"meta", "link", "input"})
 
 
@@ -116,6 +119,28 @@ def test_every_page_shows_what_happened(service: Service, server: Server) -> Non
     assert "retries" in text["/web/search"]
     assert "deploy-1" in text["/web/watches"]
     assert "herdbook tune holdback=0.05" in text["/"]
+    assert "told minus not told" in text["/web/prove"]
+    assert "outcomes 1" in text["/web/state"]
+
+
+def test_the_pages_people_begin_with_walk_no_whole_record(service: Service) -> None:
+    """On a large record, the first page and every path would take seconds, and each reload would cost what `doctor` costs."""
+    a_run(service)
+    asked: dict[str, set[str]] = {}
+
+    async def shown_and_noted(page: str) -> None:
+        async def perform(caller: Caller, verb: str, fields: dict[str, Any]) -> dict[str, Any]:
+            asked.setdefault(page, set()).add(verb)
+            return service.perform(caller, verb, fields)
+
+        reply = await Web(perform).page(ANN, page, {"path": "acme/ci", "key": "retries", "ref": "ref", "q": "plain"})
+        assert 200 == reply.status, reply.body
+
+    for page in PAGES:
+        asyncio.run(shown_and_noted(page.removeprefix("/web").removeprefix("/")))
+    assert {"prove": {"prove"}, "state": {"status"}} == {
+        page: verbs & WHOLE_RECORD for page, verbs in asked.items() if verbs & WHOLE_RECORD
+    }
 
 
 def test_what_somebody_wrote_is_never_markup(service: Service, server: Server) -> None:
@@ -243,7 +268,7 @@ def test_a_narrow_key_sees_no_more_on_a_page(service: Service) -> None:
         home = marks(looked(server, "/", cookie)).text
         assert "acme/ci" in home
         assert "other/secret" not in home
-        assert "scope" in home  # what this key may not ask is said, and the page is there
+        assert (403, True) == ((state := looked(server, "/web/state", cookie)).status, "scope" in marks(state).text)
         service.perform(ANN, "key_revoke", {"name": "narrow"})
         assert 401 == looked(server, "/", cookie).status
 

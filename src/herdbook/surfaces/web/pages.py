@@ -45,7 +45,7 @@ async def if_allowed(asked: Awaitable[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def home(ask: Ask, query: Query) -> dict[str, Any]:
-    """Every path there is, how much of what is known there has held, and how the record itself is."""
+    """Every path there is, and how much of what is known there has held. What walks the whole record has pages of its own."""
     listed = await ask("list", limit=PAGE_MAX, **after(query))
     paths = [path_line(path) for path in listed["paths"]]
     tuned = await if_allowed(ask("tuning"))
@@ -54,8 +54,6 @@ async def home(ask: Ask, query: Query) -> dict[str, Any]:
         "title": "The record",
         "paths": paths,
         "next": listed["next"],
-        "status": await if_allowed(ask("status")),
-        "proof": proof_view(await if_allowed(ask("prove"))),
         "holdback": values.get("holdback"),
     }
 
@@ -89,7 +87,6 @@ async def entity(ask: Ask, query: Query) -> dict[str, Any]:
         ],
         "listed": here[0]["entries"] if here else [],
         "next": listed["next"],
-        "proof": proof_view(await if_allowed(ask("prove", entity=path))),
     }
 
 
@@ -131,14 +128,17 @@ async def prove(ask: Ask, query: Query) -> dict[str, Any]:
 
 def proof_view(proof: dict[str, Any]) -> dict[str, Any]:
     """The answer of `prove` with its pictures."""
-    if "refusal" in proof:
-        return proof
     by_entity = [(each["entity"], each["low"], each["estimate"], each["high"]) for each in proof["by_entity"]]
     entries = [
         (f"{each['entity']} {each['key']} v{each['version']}", each["low"], each["effect"], each["high"])
         for each in proof["entries"]
     ]
     return proof | {"forest": figures.intervals(by_entity), "entries_forest": figures.intervals(entries)}
+
+
+async def state(ask: Ask, query: Query) -> dict[str, Any]:
+    """How the record itself is: its counts, its seals, and what is wrong with it."""
+    return {"title": "The record itself", "status": await ask("status")}
 
 
 async def boxes(ask: Ask, query: Query) -> dict[str, Any]:
@@ -165,6 +165,7 @@ PAGES: Final[dict[str, tuple[str, PageOf]]] = {  # by the last part of the addre
     "run": ("run.html", run),
     "search": ("search.html", search),
     "prove": ("prove.html", prove),
+    "state": ("state.html", state),
     "boxes": ("boxes.html", boxes),
     "watches": ("watches.html", watches),
 }
