@@ -45,7 +45,7 @@ test: $(VENV)/.dev lint ## lint, types and the tests that continuous integration
 	@echo "== tests: all but the long ones (make full runs those)"
 	@$(PYTEST) -m "not long" $(ARGS)
 
-check: $(VENV)/.dev lint ## before every commit: lint, types and the fast tests (a few minutes)
+check: $(VENV)/.dev lint ## before every commit: lint, types and the fast tests (a minute or two)
 	@echo "== tests: the fast ones"
 	@$(PYTEST) -m "not slow and not long and not isolation" -q $(ARGS)
 

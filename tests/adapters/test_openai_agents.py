@@ -20,6 +20,8 @@ from herdbook.client import Client
 from herdbook.surfaces.adapters.openai_agents import hooked
 from tests.adapters.conftest import ModelServer
 
+pytestmark = pytest.mark.slow
+
 PLAIN = RunConfig(tracing_disabled=True)
 
 

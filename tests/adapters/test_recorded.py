@@ -16,6 +16,8 @@ from herdbook.client import Client
 from herdbook.surfaces.adapters.recorded import recorded
 from tests.adapters.conftest import ModelServer
 
+pytestmark = pytest.mark.slow
+
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 
 

@@ -13,6 +13,8 @@ from herdbook.boxes.bubblewrap import Bubblewrap
 from herdbook.boxes.provider import Box, BoxLimits, BoxSpec
 from herdbook.testing.boxes import new_spec, run, run_python
 
+pytestmark = pytest.mark.slow
+
 MEBIBYTE = 1024 * 1024
 # Prints "refused: ..." for an OSError and the result of `attempt` otherwise.
 ATTEMPT = """

@@ -9,6 +9,8 @@ import pytest
 
 from herdbook.surfaces.cli.commands import doctor
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def home(herdbook, tmp_path):

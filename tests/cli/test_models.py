@@ -14,6 +14,8 @@ from tests.record.files import sqlite_book
 from tests.slowloop.conftest import Fleet
 from tests.slowloop.model_server import model_server
 
+pytestmark = pytest.mark.slow
+
 TASKS = 45
 
 

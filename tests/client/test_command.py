@@ -18,6 +18,8 @@ import pytest
 import herdbook.client
 from tests.client.peer import ERROR, Peer
 
+pytestmark = pytest.mark.slow
+
 FILE = herdbook.client.__file__
 Commands = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -19,6 +19,8 @@ import herdbook.client
 from herdbook.client import Client, HerdbookError
 from tests.client.peer import ERROR, Peer
 
+pytestmark = pytest.mark.slow
+
 Clients = Callable[..., Client]
 Peers = Callable[..., Peer]
 

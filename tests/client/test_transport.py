@@ -15,6 +15,8 @@ import pytest
 from herdbook.client import Client, HerdbookError, HttpTransport, split_url
 from tests.client.peer import ERROR, Peer
 
+pytestmark = pytest.mark.slow
+
 Clients = Callable[..., Client]
 
 

@@ -27,6 +27,7 @@ from tests.tidy import tree
 SOURCES = "\n".join(source.text for source in tree.package())
 
 
+@pytest.mark.slow
 def test_made_pages_are_current() -> None:
     """The reference would describe an older program than the one it comes with."""
     command = [sys.executable, "docs/generate.py", "--check"]
@@ -41,6 +42,7 @@ def test_every_command_has_a_heading() -> None:
     assert expected == [heading for heading in pages.headings(pages.text_of("docs/reference/cli.md")) if heading != "Commands"]
 
 
+@pytest.mark.slow
 def test_every_command_teaches_with_an_example() -> None:
     """A help text without an example would leave its reader to guess what to type."""
     without = [name for name in generate.commands() if f"herdbook {name}" not in generate.help_of(name).split("\n", 1)[1]]

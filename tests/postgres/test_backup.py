@@ -20,6 +20,8 @@ from tests.postgres_server import LOGIN, server, tools
 from tests.record.databases import postgres_book
 from tests.record.test_backup import lived, shown
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def programs(monkeypatch: pytest.MonkeyPatch) -> None:

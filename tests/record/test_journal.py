@@ -24,6 +24,8 @@ from herdbook.record.store.protocol import Exposure
 from herdbook.record.types import Shown
 from herdbook.testing.records import ENTITY, Book, Desk, person, refused
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_SECONDS = 20
 GARBAGE = [
     *(b"\x00" * 100, b"\xff\xfe", b" ", b"{}", b"[]", b"1", b"null", b'"text"', b"[1,2,3]", b"[" * 5000),

@@ -19,6 +19,8 @@ from herdbook.slowloop.models import upstreams
 from tests.rest.serving import KEY, Server, serving
 from tests.slowloop.model_server import model_server
 
+pytestmark = pytest.mark.slow
+
 ANN = local_caller("ann")
 CALL = {"name": "set", "arguments": '{"TZ": "UTC"}'}
 TOOLS: Any = [{"type": "function", "function": {"name": "set", "parameters": {"type": "object", "properties": {}}}}]

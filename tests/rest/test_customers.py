@@ -11,6 +11,8 @@ from herdbook.service.callers import local_caller
 from herdbook.service.door import Service
 from tests.rest.serving import Server, open_service, serving
 
+pytestmark = pytest.mark.slow
+
 ANN = local_caller("ann")
 CUSTOMERS = ("acme", "globex")
 REQUESTS = 12

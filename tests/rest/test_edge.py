@@ -23,6 +23,8 @@ from herdbook.base.http_edge import EdgeLimits
 from herdbook.service.door import Service
 from tests.rest.serving import ENTRY, KEY, PATIENCE_SECONDS, Server, serving
 
+pytestmark = pytest.mark.slow
+
 QUICK = EdgeLimits(header_seconds=0.3, body_seconds=0.3, linger_seconds=0.3, idle_seconds=1, stop_seconds=5)
 MEBIBYTE = 1024 * 1024
 WRITE = json.dumps({**ENTRY, "value": 1, "why": "because"}).encode()

@@ -15,6 +15,8 @@ from herdbook.slowloop.export import collect, schemas, targets
 from herdbook.slowloop.export.dataset import Choices, export
 from tests.slowloop.conftest import Fleet
 
+pytestmark = pytest.mark.slow
+
 GOOD, BAD, LOOK = ("set_env", {"TZ": "UTC"}), ("set_env", {"TZ": "CET"}), ("look", {"path": "tests"})
 EVERY = [(target, kind) for target, kinds in targets.WRITERS.items() for kind in kinds]
 

@@ -11,6 +11,8 @@ from herdbook.slowloop.models.acts import Act
 from herdbook.slowloop.models.baselines import Majority, Replay
 from herdbook.slowloop.models.judging import arguments_right, judge, refusals
 
+pytestmark = pytest.mark.slow
+
 TOPICS = ("zone", "rounding", "pool", "locale", "seed", "proxy")
 
 

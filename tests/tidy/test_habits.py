@@ -27,16 +27,27 @@ def is_broad(caught: ast.expr | None) -> bool:
 def broad_lines(source: tree.Source) -> Iterator[int]:
     """Where everything is caught and not raised again: `except Exception`, a bare except, suppress(Exception)."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.ExceptHandler) and is_broad(node.type) and ast.unparse(node.body[-1]) != "raise":
+        if isinstance(node, ast.ExceptHandler) and is_broad(node.type) and not raises_again(node.body[-1]):
             yield node.lineno
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and any(map(is_broad, node.args)):
+        elif isinstance(node, ast.Call) and called(node) == "suppress" and any(map(is_broad, node.args)):
             yield node.lineno
 
 
-def comments(source: tree.Source) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(StringIO(source.text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+def raises_again(last: ast.stmt) -> bool:
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def called(call: ast.Call) -> str:
+    """The last name of what is called; nothing where it has none."""
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
+
+
+def comments(source: tree.Source, mark: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Those with the mark. Only a file that has it somewhere is taken apart: that costs more than everything else here."""
+    if mark.search(source.text):
+        for token in tokenize.generate_tokens(StringIO(source.text).readline):
+            if token.type == tokenize.COMMENT and mark.search(token.string):
+                yield token.start[0], token.string
 
 
 def test_catching_everything_needs_a_reason() -> None:
@@ -53,20 +64,21 @@ def test_only_surfaces_print() -> None:
     """A print below a surface would end up in somebody's JSON."""
     quiet = [source for source in tree.package() if not source.name.startswith(MAY_PRINT)]
     calls = [(source, node) for source in quiet for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
-    assert [] == [f"{source.name}:{node.lineno}" for source, node in calls if ast.unparse(node.func) == "print"]
+    printing = [(source, node) for source, node in calls if isinstance(node.func, ast.Name) and node.func.id == "print"]
+    assert [] == [f"{source.name}:{node.lineno}" for source, node in printing]
 
 
 def test_promises_have_an_issue() -> None:
     """A note to self without an issue number would never be kept."""
     mark = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b(?! \(#\d+\))")
-    found = [(source, line, text) for source in tree.sources(*tree.CODE_FOLDERS) for line, text in comments(source)]
-    assert [] == [f"{source.name}:{line}" for source, line, text in found if mark.search(text)]
+    found = [(source, line) for source in tree.sources(*tree.CODE_FOLDERS) for line, _ in comments(source, mark)]
+    assert [] == [f"{source.name}:{line}" for source, line in found]
 
 
 def test_suppressions_stay_few_and_name_their_rule() -> None:
     """Checks that are switched off one line at a time would end up checking nothing."""
     mark = re.compile(r"#\s*(?:type:\s*ignore|noqa|pragma|mypy:|ruff:|pyright:)")
-    found = [(f"{source.name}:{line}", text) for source in tree.package() for line, text in comments(source) if mark.search(text)]
+    found = [(f"{source.name}:{line}", text) for source in tree.package() for line, text in comments(source, mark)]
     assert SUPPRESSIONS_MAX >= len(found), found
     named = re.compile(r"type: ignore\[[\w, -]+\]|noqa: [A-Z]+\d+")
     assert [] == [place for place, text in found if not named.search(text)]
@@ -79,6 +91,8 @@ def test_suppressions_stay_few_and_name_their_rule() -> None:
         ("try: x\nexcept: y", [2]),
         ("try: x\nexcept (ValueError, BaseException): y", [2]),
         ("with contextlib.suppress(Exception): y", [1]),
+        ("with suppress(Exception): y", [1]),
+        ("try: x\nexcept Exception as found:\n  raise found", [2]),
         ("try: x\nexcept ValueError: y", []),
         ("try: x\nexcept BaseException:\n  y\n  raise", []),
     ],

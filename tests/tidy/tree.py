@@ -34,10 +34,14 @@ class Source(NamedTuple):
         return self.text.splitlines()
 
 
-@cache
 def sources(*folders: str) -> tuple[Source, ...]:
     """Every Python file below these folders of the repository."""
-    paths = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py") if not NOT_OURS & set(path.parts))
+    return tuple(source for folder in sorted(folders) for source in sources_of(folder))
+
+
+@cache
+def sources_of(folder: str) -> tuple[Source, ...]:
+    paths = sorted(path for path in (ROOT / folder).rglob("*.py") if not NOT_OURS & set(path.parts))
     texts = [(path, path.read_text(encoding="utf-8")) for path in paths]
     return tuple(Source(path, text, ast.parse(text, filename=str(path))) for path, text in texts)
 

@@ -17,6 +17,8 @@ from herdbook.watch.findings import Instance, KnownClass, Signals, Verdict
 from herdbook.watch.gates import should_draft_pr
 from herdbook.watch.rules import RULES
 
+pytestmark = pytest.mark.slow
+
 SORT = KnownClass(
     "acme/deploy", "regression-2026-07-30-search-confidence-sort", 3, "product_regression", ("least trusted first",)
 )
