@@ -118,6 +118,7 @@ COMMANDS: Final = {
             ("contradictions",),
         ),
         Command("why", "herdbook.surfaces.cli.commands.why", "every move of an entry's trust", BACK, ("why",)),
+        Command("runs", "herdbook.surfaces.cli.commands.runs", "how runs ended, the newest first", BACK, ("outcomes",)),
         Command("trace", "herdbook.surfaces.cli.commands.trace", "a run, reconstructed", BACK, ("trace",)),
         Command("watch", "herdbook.surfaces.cli.commands.watch", "watch deploys and alerts from fresh boxes", RUN),
         Command(

@@ -117,6 +117,8 @@ def test_a_narrow_key_looks_at_its_own(either: Book, monkeypatch: pytest.MonkeyP
         loose = [each for each in everything if each[1] is None and each in found]
         assert 1 == len(loose)
         assert [each for each in everything if each[1] in paths or each in loose] == found
+    newest = {"a": "a-l a-o", "b": "b-l b-o", "c": "c-l c-o a-o", "all": "c-l c-o b-l b-o a-l a-o"}
+    assert newest == {name: " ".join(each["ref"] for each in desk.do("outcomes")["outcomes"]) for name, desk in desks.items()}
     asked: list[str] = []
     rows = service.record.store.rows
 

@@ -96,6 +96,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     *(("read", {"entity": path, "key": "mode", "version": 1}) for path in PATHS),
     *(("contradictions", {"entity": path}) for path in PATHS),
     *(("changes", {"entity": path}) for path in [*PATHS, None]),
+    *(("outcomes", {"entity": path}) for path in [*PATHS, None]),
+    ("outcomes", {"type": "success"}),
     *(("trace", {"ref": f"{kind}-{name}"}) for name in RUNS for kind in ("o", "s")),
     *(("read", {"entity": OWN, "key": "mode", "session": f"s-{name}"}) for name in RUNS if name not in ("own", "child")),
 ]

@@ -182,6 +182,7 @@ ASKS = {
     "outcome": "success --session s", "attest": "r --exit-code 0", "revise": "r failure --why w",
     "tune": "acme/ci", "embed": "", "prove": "acme/ci",
     "retrain": "acme/ci", "ranker": "ls", "calibrate": "acme/ci", "export": "check", "artefacts": "", "models": "ls", "audit": "",
+    "runs": "",
     "note": "acme/ci tz text", "contradictions": "acme/ci",
     "erase": "--ls",
 }  # fmt: skip

@@ -21,6 +21,8 @@ from herdbook.client import ID_FIELD
         ("diff a k 1 3", "diff", {"entity": "a", "key": "k", "old": 1, "new": 3}),
         ("ls", "list", {}),
         ("ls a --after b --limit 5", "list", {"entity": "a", "after": "b", "limit": 5}),
+        ("runs", "outcomes", {}),
+        ("runs a --type failure --after 9 --limit 5", "outcomes", {"entity": "a", "type": "failure", "after": "9", "limit": 5}),
         ("trace r", "trace", {"ref": "r"}),
         ("why a k", "why", {"entity": "a", "key": "k"}),
         ("attest r --exit-code 1 --note n", "attest", {"ref": "r", "exit_code": 1, "note": "n"}),

@@ -126,6 +126,15 @@ HOSTILE = "\x1b[2J\u202eevil\x9b1m"
             },
         ),
         (["ls"], "list", {"paths": [{"entity": HOSTILE, "entries": [{"key": HOSTILE, "version": 1}]}], "next": HOSTILE}),
+        (
+            ["runs"],
+            "outcomes",
+            {
+                "outcomes": [
+                    {"ref": HOSTILE, "type": HOSTILE, "entity": HOSTILE, "agent": HOSTILE, "box": HOSTILE, "task": HOSTILE}
+                ]
+            },
+        ),
         (["status"], "status", {HOSTILE: {HOSTILE: HOSTILE}}),
         (["box", "ls"], "box_list", {"boxes": [{"box": HOSTILE, "label": HOSTILE, "detail": HOSTILE, "provider": HOSTILE}]}),
         (

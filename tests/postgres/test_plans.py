@@ -35,6 +35,10 @@ HOT: dict[str, dict[str, Any]] = {  # by query, what it is asked with
     "changes": {"after": 0, "limit": 5},
     "changes_below": {"after": 0, "limit": 5, "path": "a", "low": "a/", "high": "a0"},
     "changes_of_own": {"after": 0, "limit": 5, "identity": "ann"},
+    "newest_outcomes": {"before": 9, "limit": 5},
+    "newest_outcomes_below": {"before": 9, "limit": 5, "path": "a", "low": "a/", "high": "a0"},
+    "newest_outcomes_of_own": {"before": 9, "limit": 5, "identity": "ann"},
+    "newest_outcomes_of_box": {"before": 9, "limit": 5, "box": "b"},
     "match_text": {"tokens": '["a"]', "limit": 5},
 }
 

@@ -288,7 +288,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", [*PLACES, f'[{2**63}, "", 0]', '["", ""]', '["\u0000", ""]', "[" * 10_000, "1" * 5_000])
-@pytest.mark.parametrize("verb", ["audit", "changes", "exposures", "list", "runs", "snapshot"])
+@pytest.mark.parametrize("verb", ["audit", "changes", "exposures", "list", "outcomes", "runs", "snapshot"])
 def test_no_place_to_go_on_from_is_the_servers_failure(keyed: Server, verb: str, place: str) -> None:
     """A cursor that somebody made up would be a 500, or overflow the engine's integers."""
     asked = ("runs", {"snapshot": place}) if verb == "snapshot" else (verb, {"after": place})

@@ -19,7 +19,18 @@ from tests.rest.serving import KEY, Reply, Server, open_service, serving
 ANN = local_caller("ann")
 HOSTILE = '<script>alert("x")</script>&\'"><img src=x onerror=alert(1)>'
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-PAGES = ("/", "/web/entity", "/web/entry", "/web/run", "/web/search", "/web/prove", "/web/state", "/web/boxes", "/web/watches")
+PAGES = (
+    "/",
+    "/web/entity",
+    "/web/entry",
+    "/web/runs",
+    "/web/run",
+    "/web/search",
+    "/web/prove",
+    "/web/state",
+    "/web/boxes",
+    "/web/watches",
+)
 WHOLE_RECORD = {"prove", "status"}  # verbs that walk all of it
 VOID = frozenset({"meta", "link", "input"})
 
@@ -115,6 +126,7 @@ def test_every_page_shows_what_happened(service: Service, server: Server) -> Non
     assert "0.515" in text["/web/entry"]
     assert "2 moves, in order of arrival" in text["/web/entry"]
     assert "attempt 1: failure" in text["/web/run"]
+    assert "success ref acme/ci plain" in text["/web/runs"]
     assert "retries2" in text["/web/entity"].partition("Every entry here")[2]
     assert "retries" in text["/web/search"]
     assert "deploy-1" in text["/web/watches"]
@@ -191,6 +203,8 @@ def test_looking_is_no_reading(service: Service, server: Server) -> None:
         ("/web/entity?path=%ff%fe", 400),
         ("/web/entity?path=%00", 400),
         ("/web/entity?path=" + "a" * 5_000, 413),
+        ("/web/runs?type=nope", 400),
+        ("/web/runs?after=x", 400),
         ("/web/search?" + "&".join(["q=a"] * 30), 400),
         ("/?after=%22%3E%3Cscript%3E", 400),
     ],
@@ -264,6 +278,7 @@ def test_a_narrow_key_sees_no_more_on_a_page(service: Service) -> None:
             looked(server, address, cookie) for address in ("/web/search?q=hidden", "/web/search?q=hidden&path=other/secret")
         ]
         assert [] == [reply.body for reply in seen if b"canary" in reply.body]
+        assert "No run ended so" in marks(looked(server, "/web/runs?path=other", cookie)).text
         assert 404 == looked(server, "/web/entry?path=other/secret&key=hidden", cookie).status
         home = marks(looked(server, "/", cookie)).text
         assert "acme/ci" in home

@@ -15,7 +15,7 @@ from herdbook.base.errors import InvalidRequest
 
 EPOCH_MICROSECONDS = 1_577_836_800_000_000  # 2020-01-01
 LOW_BITS = 11
-ROW_ID_DIGITS = 19  # of the largest that both engines hold
+ROW_ID_MAX = 2**63 - 1  # of what both engines hold
 
 
 class RowIds:
@@ -41,7 +41,7 @@ class RowIds:
 
 def row_id(told: str, *, otherwise: str) -> int:
     """A row id as it was told: in digits, since JavaScript counts no further than 2**53. Raises InvalidRequest `otherwise`."""
-    if not (told.isascii() and told.isdigit() and len(told) <= ROW_ID_DIGITS and int(told) < 2**63):
+    if not (told.isascii() and told.isdigit() and len(told) <= len(str(ROW_ID_MAX)) and int(told) <= ROW_ID_MAX):
         raise InvalidRequest(otherwise)
     return int(told)
 

@@ -314,6 +314,25 @@ class TraceAnswer(TypedDict):
     missing: list[str]
 
 
+class OutcomeLine(TypedDict):
+    ref: str
+    session: str
+    entity: str | None
+    task: str | None
+    type: str
+    effective_type: str  # after revisions
+    agent: str
+    identity: str
+    box: str | None
+    attested: bool
+    at: str
+
+
+class OutcomesAnswer(TypedDict):
+    outcomes: list[OutcomeLine]
+    next: str | None  # a page may have less than was asked for and still be followed by others
+
+
 class RunsPage(TypedDict):
     """Each run: session, erased, agent, identity, box, entity, task, started_at, reads, contexts, actions, outcomes, broken."""
 

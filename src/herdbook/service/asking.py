@@ -12,7 +12,7 @@ from herdbook.base import strict_json, text
 from herdbook.base.errors import DiskFull, HerdbookError, InvalidRequest, NotFound
 from herdbook.base.ids import row_id
 from herdbook.fastloop.view import entry_view
-from herdbook.record import entries, jobs, leases, postmortem, trust
+from herdbook.record import entries, jobs, leases, newest, postmortem, trust
 from herdbook.record import runs as bulk
 from herdbook.record.sessions import require_session
 from herdbook.record.store.protocol import Reader
@@ -163,6 +163,13 @@ def trace(service: Service, caller: Caller, request: requests.Trace) -> dict[str
     """The sealed record of a run, the reads that were still in the journal included."""
     ref = text.identifier(request.ref, what="ref")
     return settled(service, caller, lambda reader: postmortem.trace(service.record, reader, caller.stamp, ref))
+
+
+def outcomes(service: Service, caller: Caller, request: requests.Outcomes) -> dict[str, Any]:
+    """How runs ended, the newest first."""
+    under = None if request.entity is None else text.entity_path(request.entity)
+    before = newest.place(request.after)
+    return newest.outcomes(service.record, caller.stamp, before=before, under=under, kind=request.type, limit=request.limit)
 
 
 def runs(service: Service, caller: Caller, request: requests.Runs) -> dict[str, Any]:

@@ -25,7 +25,7 @@ VERBS: Final = {
     **dict.fromkeys(
         ("record_action", "record_context", "record_spans", "attempt", "commit_outcome", "attest", "revise_outcome"), SCOPED
     ),
-    **dict.fromkeys(("trace", "why", "changes", "model_call"), SCOPED),
+    **dict.fromkeys(("trace", "outcomes", "why", "changes", "model_call"), SCOPED),
     **dict.fromkeys(("box_open", "box_beat", "box_close", "box_list", "box_pass", "box_check"), BOXES),
     **dict.fromkeys(("retrain", "rankers", "promote", "calibrate", "rollback"), TENANT),
     **dict.fromkeys(("key_create", "key_list", "key_revoke", "key_rotate", "audit"), TENANT),

@@ -206,6 +206,15 @@ class Trace(Request):
     ref: str
 
 
+class Outcomes(Request):
+    """How runs ended, the newest first: each with its ref, which `trace` takes."""
+
+    entity: str | None = None  # only runs about this path and what is below it
+    type: Literal["success", "minor_failure", "failure", "critical_failure"] | None = None  # as they are counted now
+    after: str | None = None  # the `next` of the page before
+    limit: Page = limits.LIST_PAGE_DEFAULT
+
+
 class Runs(Request):
     """Runs in bulk, a page at a time, for whoever learns from them: what each read, was given, did and came to."""
 

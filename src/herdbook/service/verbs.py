@@ -74,6 +74,7 @@ VERBS: dict[str, Verb] = {
         tell("attest", "attest", requests.Attest, answers.Attested, telling.attest),
         tell("revise_outcome", "write", requests.ReviseOutcome, answers.OutcomeRevised, telling.revise_outcome),
         ask("trace", "read", requests.Trace, answers.TraceAnswer, asking.trace),
+        ask("outcomes", "read", requests.Outcomes, answers.OutcomesAnswer, asking.outcomes),
         ask("runs", "host", requests.Runs, answers.RunsPage, asking.runs),
         ask("why", "read", requests.Why, answers.WhyAnswer, asking.why),
         ask("prove", "host", slow_requests.Prove, slow_answers.Proof, slow.prove),

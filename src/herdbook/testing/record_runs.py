@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from herdbook.record import newest
 from herdbook.testing.record_base import Contract
 from herdbook.testing.record_book import ENTITY, Book, Desk, person, refused
 
@@ -21,8 +24,75 @@ def pages(desk: Desk, **fields: Any) -> list[dict[str, Any]]:
     return found
 
 
+def ended(desk: Desk, **fields: Any) -> list[str]:
+    """The refs of all outcomes, newest first, page by page."""
+    page = desk.do("outcomes", limit=PAGE, **fields)
+    found = [each["ref"] for each in page["outcomes"]]
+    while page["next"] is not None:
+        page = desk.do("outcomes", limit=PAGE, after=page["next"], **fields)
+        found += [each["ref"] for each in page["outcomes"]]
+    return found
+
+
 class RunsContract(Contract):
     """Reading what every run came to."""
+
+    def test_the_newest_outcome_comes_first(self, book: Book, ann: Desk) -> None:
+        """Whoever comes back to a record, and knows no ref, would find nothing to begin with."""
+        for number in range(2 * PAGE + 1):
+            about = ("acme/ci", "acme/ci/web", "acme/cinema", None)[number % 4]
+            ann.do(
+                "start_session",
+                session=f"s{number}",
+                agent="fixer",
+                task=f"task {number}",
+                **({"entity": about} if about else {}),
+            )
+            ann.outcome(f"s{number}", "failure" if number % 3 else "success", ref=f"o{number}")
+            book.clock.tick(seconds=-5)  # the order is that of commits, whatever the clock says
+        assert [f"o{number}" for number in reversed(range(2 * PAGE + 1))] == ended(ann)
+        assert ["o5", "o4", "o1", "o0"] == ended(ann, entity="acme/ci")
+        assert ["o6", "o3", "o0"] == ended(ann, type="success")
+        assert [] == ended(ann, entity="acme/nowhere")
+        ann.do("attest", ref="o6", exit_code=0)
+        ann.do("revise_outcome", ref="o6", type="critical_failure", why="it came down in the night")
+        ann.write("k", 1)
+        first = ann.do("outcomes", type="critical_failure")["outcomes"][0]
+        told = {name: first[name] for name in ("ref", "session", "entity", "task", "type", "effective_type", "agent", "attested")}
+        assert {
+            "ref": "o6", "session": "s6", "entity": "acme/cinema", "task": "task 6", "type": "success",
+            "effective_type": "critical_failure", "agent": "fixer", "attested": True,
+        } == told  # fmt: skip
+        assert ["o3", "o0"] == ended(ann, type="success")
+
+    def test_a_box_finds_its_own_outcomes(self, ann: Desk, box_a: Desk, box_b: Desk) -> None:
+        """A box could look through what everybody else was asked to do."""
+        for desk, name in ((box_a, "a"), (box_b, "b")):
+            desk.begin(name)
+            desk.outcome(name, ref=f"o-{name}")
+        assert (["o-a"], ["o-b"], ["o-b", "o-a"]) == (ended(box_a), ended(box_b), ended(ann))
+
+    def test_what_was_erased_is_no_outcome(self, ann: Desk) -> None:
+        """A list of runs would still name the one that somebody had to be forgotten in."""
+        for name in ("a", "b"):
+            ann.begin(name)
+            ann.outcome(name, ref=f"o-{name}")
+        ann.do("erase", kind="session", subject="a", why="asked for")
+        assert ["o-b"] == ended(ann)
+
+    def test_a_page_ends_where_enough_was_looked_through(self, ann: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        """To look for what is rare would go through the whole record in one answer."""
+        monkeypatch.setattr(newest, "LOOKED_THROUGH_MAX", 4)
+        monkeypatch.setattr(newest, "AT_ONCE", 3)
+        for number in range(9):
+            ann.begin(f"s{number}")
+            ann.outcome(f"s{number}", "success" if number == 1 else "failure", ref=f"o{number}")
+        page = ann.do("outcomes", type="success")
+        assert ([], True) == (page["outcomes"], page["next"] is not None)
+        assert ["o1"] == ended(ann, type="success")
+        for wrong in ("x", "-1", "1" * 30, ""):
+            with refused("invalid_request"):
+                ann.do("outcomes", after=wrong)
 
     def test_every_run_comes_once(self, ann: Desk) -> None:
         """A training set would lack runs, or weigh some twice."""

@@ -58,6 +58,10 @@ def standing(entry: Answer, terminal: Terminal) -> str:
     return terminal.paint(word, STANDING_COLOURS.get(word, "dim"))
 
 
+def verdict(word: str, terminal: Terminal) -> str:
+    return terminal.paint(word, "green" if word == "success" else "red")
+
+
 def author(entry: Answer) -> str:
     """Who wrote it, as whom, and where."""
     parts = [f"by {line(entry.get('author') or '?')}"]

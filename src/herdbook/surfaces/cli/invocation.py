@@ -231,3 +231,10 @@ def shown_path(path: Path) -> str:
         return f"~/{inside}" if inside.parts else "~"
     except (ValueError, RuntimeError):
         return str(path)
+
+
+def next_page(command: str, args: argparse.Namespace, *, after: str) -> str:
+    """The command for the next page, with what was said for this one."""
+    said = {f"--{name}": getattr(args, name, None) for name in ("url", "record", "type", "limit")} | {"--after": after}
+    options = [word for option, value in said.items() if value is not None for word in (option, str(value))]
+    return shlex.join(["herdbook", command, *([args.entity] if args.entity else []), *options])

@@ -111,6 +111,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
     "key_rotate": {"name": "checkout-ci", "grace_seconds": 3_600},
     "key_list": {},
     "key_revoke": {"name": "checkout-ci"},
+    "outcomes": {"entity": "acme/checkout", "type": "failure", "limit": 20},
     "changes": {"after": "latest", "entity": "acme/checkout"},
     "audit": {"who": "checkout-ci", "since": "2026-01-01T00:00:00Z", "limit": 20},
     "tenant_create": {"tenant": "globex", "quota_day": 100_000},

@@ -21,6 +21,7 @@ PageOf = Callable[[Ask, Query], Awaitable[dict[str, Any]]]
 FOUND: Final = 30
 SHOWN: Final = 100  # boxes and jobs, the newest
 WATCHES: Final = "watch"  # the watcher's queue
+TYPES: Final = ("success", "minor_failure", "failure", "critical_failure")
 STANDINGS: Final = ("corroborated", "observed", "contested", "unproven", "retired")
 
 
@@ -107,6 +108,14 @@ async def entry(ask: Ask, query: Query) -> dict[str, Any]:
     }
 
 
+async def runs(ask: Ask, query: Query) -> dict[str, Any]:
+    """How runs ended, the newest first; of one path, or of one type."""
+    path, kind = query.get("path", "").strip(), query.get("type", "")
+    asked = {"entity": path} if path else {}
+    ended = await ask("outcomes", limit=SHOWN, **asked, **({"type": kind} if kind else {}), **after(query))
+    return {"title": f"Runs about {path}" if path else "Runs", "path": path, "type": kind, "types": TYPES, "ended": ended}
+
+
 async def run(ask: Ask, query: Query) -> dict[str, Any]:
     """A run, put together again: what it was told, what it did, what happened."""
     ref = wanted(query, "ref")
@@ -162,6 +171,7 @@ PAGES: Final[dict[str, tuple[str, PageOf]]] = {  # by the last part of the addre
     "": ("home.html", home),
     "entity": ("entity.html", entity),
     "entry": ("entry.html", entry),
+    "runs": ("runs.html", runs),
     "run": ("run.html", run),
     "search": ("search.html", search),
     "prove": ("prove.html", prove),

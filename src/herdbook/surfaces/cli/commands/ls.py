@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Iterator
 
 from herdbook.surfaces.cli.entries import decimal, standing
-from herdbook.surfaces.cli.invocation import Invocation
+from herdbook.surfaces.cli.invocation import Invocation, next_page
 from herdbook.surfaces.cli.parser import whole_number
 from herdbook.surfaces.cli.terminal import Answer, Terminal, line, table
 
@@ -29,7 +28,7 @@ def run(invocation: Invocation) -> int:
     answer = invocation.ask("list", entity=args.entity, after=args.after, limit=args.limit)
     invocation.show(answer, lines(answer, invocation))
     if answer.get("next"):
-        invocation.terminal.remark(f"there is more: {next_page(answer['next'], args)}")
+        invocation.terminal.remark(f"there is more: {next_page('ls', args, after=answer['next'])}")
     return 0
 
 
@@ -43,13 +42,6 @@ def lines(answer: Answer, invocation: Invocation) -> Iterator[str]:
             [line(each["key"]), f"v{each['version'] or '?'}", decimal(each.get("confidence")), stands(each, invocation.terminal)]
             for each in path.get("entries") or []
         )
-
-
-def next_page(after: str, args: argparse.Namespace) -> str:
-    """The command for the next page, with what was said for this one."""
-    said = {"--url": args.url, "--record": args.record, "--limit": args.limit, "--after": after}
-    options = [word for option, value in said.items() if value is not None for word in (option, str(value))]
-    return shlex.join(["herdbook", "ls", *([args.entity] if args.entity else []), *options])
 
 
 def stands(entry: Answer, terminal: Terminal) -> str:

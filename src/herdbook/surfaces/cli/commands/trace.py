@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from herdbook.surfaces.cli.entries import clock, counted, decimal, indented, move_rows, name, when, where
+from herdbook.surfaces.cli.entries import clock, counted, decimal, indented, move_rows, name, verdict, when, where
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.terminal import Answer, Terminal, clipped, compact, line, prose, table
 
@@ -170,10 +170,6 @@ def said(each: Answer, field: str) -> list[str]:
 
 def went(ok: object, terminal: Terminal) -> str:
     return "" if ok is None else f"  {terminal.paint('ok', 'green') if ok else terminal.paint('failed', 'red')}"
-
-
-def verdict(word: str, terminal: Terminal) -> str:
-    return terminal.paint(word, "green" if word == "success" else "red")
 
 
 def used(entries: list[Any]) -> str:

@@ -158,3 +158,43 @@ SELECT n, event, digest, seal, at FROM trace WHERE tenant = %(tenant)s AND sessi
 -- name: numbers_of
 -- The numbers of given versions (ids as a JSON list).
 SELECT v.id, v.number FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(versions)s::jsonb) a OFFSET 0) j (value) JOIN version v ON v.id = j.value AND v.tenant = %(tenant)s;
+
+-- name: newest_outcomes
+-- How runs ended, before a place, the newest first.
+SELECT o.id, o.ref, o.session, s.entity, coalesce(s.task, o.task_input), o.type,
+       coalesce((SELECT r.type FROM revision r WHERE r.tenant = o.tenant AND r.outcome = o.id ORDER BY r.n DESC LIMIT 1), o.type),
+       s.agent, o.identity, o.box, EXISTS (SELECT 1 FROM attestation a WHERE a.tenant = o.tenant AND a.outcome = o.id), o.at
+FROM outcome o JOIN session s ON s.tenant = o.tenant AND s.id = o.session
+WHERE o.tenant = %(tenant)s AND o.id < %(before)s
+  AND NOT EXISTS (SELECT 1 FROM erased_session x WHERE x.tenant = o.tenant AND x.session = o.session)
+ORDER BY o.id DESC LIMIT %(limit)s;
+
+-- name: newest_outcomes_below
+-- The same of runs about a path and what is below it: what it costs depends on those.
+SELECT o.id, o.ref, o.session, s.entity, coalesce(s.task, o.task_input), o.type,
+       coalesce((SELECT r.type FROM revision r WHERE r.tenant = o.tenant AND r.outcome = o.id ORDER BY r.n DESC LIMIT 1), o.type),
+       s.agent, o.identity, o.box, EXISTS (SELECT 1 FROM attestation a WHERE a.tenant = o.tenant AND a.outcome = o.id), o.at
+FROM session s JOIN outcome o ON o.tenant = s.tenant AND o.session = s.id AND o.id < %(before)s
+WHERE s.tenant = %(tenant)s AND (s.entity = %(path)s OR (s.entity > %(low)s AND s.entity < %(high)s))
+  AND NOT EXISTS (SELECT 1 FROM erased_session x WHERE x.tenant = o.tenant AND x.session = o.session)
+ORDER BY o.id DESC LIMIT %(limit)s;
+
+-- name: newest_outcomes_of_own
+-- The same of one's own runs that are about no path.
+SELECT o.id, o.ref, o.session, s.entity, coalesce(s.task, o.task_input), o.type,
+       coalesce((SELECT r.type FROM revision r WHERE r.tenant = o.tenant AND r.outcome = o.id ORDER BY r.n DESC LIMIT 1), o.type),
+       s.agent, o.identity, o.box, EXISTS (SELECT 1 FROM attestation a WHERE a.tenant = o.tenant AND a.outcome = o.id), o.at
+FROM session s JOIN outcome o ON o.tenant = s.tenant AND o.session = s.id AND o.id < %(before)s
+WHERE s.tenant = %(tenant)s AND s.entity IS NULL AND s.identity = %(identity)s
+  AND NOT EXISTS (SELECT 1 FROM erased_session x WHERE x.tenant = o.tenant AND x.session = o.session)
+ORDER BY o.id DESC LIMIT %(limit)s;
+
+-- name: newest_outcomes_of_box
+-- The same of the runs in a box.
+SELECT o.id, o.ref, o.session, s.entity, coalesce(s.task, o.task_input), o.type,
+       coalesce((SELECT r.type FROM revision r WHERE r.tenant = o.tenant AND r.outcome = o.id ORDER BY r.n DESC LIMIT 1), o.type),
+       s.agent, o.identity, o.box, EXISTS (SELECT 1 FROM attestation a WHERE a.tenant = o.tenant AND a.outcome = o.id), o.at
+FROM session s JOIN outcome o ON o.tenant = s.tenant AND o.session = s.id AND o.id < %(before)s
+WHERE s.tenant = %(tenant)s AND s.box = %(box)s
+  AND NOT EXISTS (SELECT 1 FROM erased_session x WHERE x.tenant = o.tenant AND x.session = o.session)
+ORDER BY o.id DESC LIMIT %(limit)s;
