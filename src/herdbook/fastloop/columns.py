@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from herdbook.fastloop.candidates import ANYWAY, BLOCKS, ENTRIES, FADING, NAME, ORDER, STALENESS, UNITS, VERSION, VERSION_ID, Row
 from herdbook.fastloop.ranking import EFFECT_MAX
-from herdbook.fastloop.scope import LENGTH_PULL, SATURATION, TokenStats, count
+from herdbook.fastloop.scope import LENGTH_PULL, SATURATION, Question, TokenStats, count
 from herdbook.record.trust import acts
 from herdbook.record.types import Version
 
@@ -153,7 +153,7 @@ class Columns:
             setattr(self, name, new if old is None else numpy.concatenate([old, new]))
         self.capacity += more
 
-    def coverage(self, tokens: Sequence[str], candidates: Numbers) -> Numbers | None:
+    def coverage(self, question: Question, candidates: Numbers) -> Numbers | None:
         """`scope.coverage` of every place, of which only candidates count; None where no token matches any of them."""
         numpy, size = self.numpy, len(self.ids)
         known = int(candidates.sum())
@@ -162,13 +162,13 @@ class Columns:
         pull = SATURATION * LENGTH_PULL / max(1.0, float(lengths[candidates].sum()) / known)
         softer = SATURATION * (1.0 - LENGTH_PULL) + pull * lengths
         ceiling, found = 0.0, False
-        for token in tokens:
+        for token in question.tokens:
             hits, times = self.hits(token, candidates)
             weight = math.log1p((known - len(hits) + 0.5) / (len(hits) + 0.5)) * (SATURATION + 1.0)
             ceiling += weight
             if len(hits):
                 found = True
-                scores[hits] += weight * times / (times + softer[hits])
+                scores[hits] += weight if token in question.names else weight * times / (times + softer[hits])
         return scores / ceiling if found else None
 
     def hits(self, token: str, candidates: Numbers) -> tuple[Numbers, Numbers]:

@@ -17,7 +17,7 @@ from herdbook.fastloop.columns import Columns
 from herdbook.fastloop.features import FORM, freshness_of, numbers_of
 from herdbook.fastloop.kept import KeptPaths, Scene
 from herdbook.fastloop.ranking import COSINE_MIN, UNTOUCHED, Legs, Scorer, blended, fused, learned_of, leg_lists, weigh
-from herdbook.fastloop.scope import QUERY_CHARS_MAX, StatsCache, asked_tokens, found_inside
+from herdbook.fastloop.scope import StatsCache, found_inside, question_of
 from herdbook.fastloop.sources import Semantics
 from herdbook.record.trust import evidence
 from herdbook.record.tunables import NO_RANKER, Tuning
@@ -176,7 +176,7 @@ class Orderer:
         """The question's legs over every candidate, by place; None where nothing is asked, or of nothing."""
         if not question or not candidates.any():
             return None
-        keyword = columns.coverage(asked_tokens(question[:QUERY_CHARS_MAX]), candidates)
+        keyword = columns.coverage(question_of(question), candidates)
         if keyword is None:
             rows = scene.rows()
             keyword = columns.numpy.zeros(len(candidates))

@@ -12,9 +12,9 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
-from herdbook.fastloop.text import folded, plain_value, query_tokens, words_of
+from herdbook.fastloop.text import folded, named, plain_value, query_tokens, words_of
 from herdbook.record.types import Version
 
 CACHE_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -72,7 +72,7 @@ class StatsCache:
         return scores
 
     def _rank(self, tenant: int, question: str, versions: Sequence[Version]) -> list[float]:
-        scores = coverage(asked_tokens(question[:QUERY_CHARS_MAX]), self.stats(tenant, versions))
+        scores = coverage(question_of(question), self.stats(tenant, versions))
         return scores if any(scores) else found_inside(question, versions)
 
     def stats(self, tenant: int, versions: Sequence[Version]) -> list[TokenStats]:
@@ -110,18 +110,27 @@ def count(version: Version) -> TokenStats:
     return TokenStats(dict(Counter(words)), len(words))
 
 
+class Question(NamedTuple):
+    """What a question is answered by: its tokens, and which of them are names."""
+
+    tokens: list[str]
+    names: frozenset[str]
+
+
 @lru_cache(maxsize=256)
-def asked_tokens(text: str) -> list[str]:
-    """The tokens a question is answered by; a fleet asks with the same task again and again."""
-    return query_tokens(text, tokens_max=QUERY_TOKENS_MAX)
+def question_of(text: str) -> Question:
+    """A fleet asks with the same task again and again."""
+    begins = text[:QUERY_CHARS_MAX]
+    return Question(query_tokens(begins, tokens_max=QUERY_TOKENS_MAX), named(begins))
 
 
-def coverage(tokens: Sequence[str], stats: Sequence[TokenStats]) -> list[float]:
+def coverage(question: Question, stats: Sequence[TokenStats]) -> list[float]:
     """BM25 of each candidate as a part of what a candidate that says all of it could reach; 0.0 says that no token matches.
 
     So it is from 0 to 1, and comparable between questions: one shared word of a long question is little. Rarity is measured
-    among the candidates.
+    among the candidates. A name is there or not: how often it is said, and in how long a text, tells nothing.
     """
+    tokens, names = question
     counts, lengths = [entry.counts for entry in stats], [entry.length for entry in stats]
     scores = [0.0] * len(stats)
     asked, saying = frozenset(tokens), defaultdict[str, list[int]](list)
@@ -140,7 +149,7 @@ def coverage(tokens: Sequence[str], stats: Sequence[TokenStats]) -> list[float]:
         ceiling += weight
         for at in hits:
             times = counts[at][token]
-            scores[at] += weight * times / (times + softer[at])
+            scores[at] += weight if token in names else weight * times / (times + softer[at])
     return [score / ceiling for score in scores]
 
 

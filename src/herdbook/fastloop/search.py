@@ -32,7 +32,7 @@ from herdbook.fastloop.candidates import (
 from herdbook.fastloop.features import as_text
 from herdbook.fastloop.kept import Scene
 from herdbook.fastloop.ordering import Ordered, Orderer, explained
-from herdbook.fastloop.scope import asked_tokens
+from herdbook.fastloop.scope import question_of
 from herdbook.fastloop.sources import Record, SearchRequest, reach
 from herdbook.fastloop.text import words_of
 from herdbook.fastloop.view import entry_view
@@ -167,7 +167,7 @@ class Searcher:
 
     def indexed(self, tenant: int, query: str, *, behind: bool) -> list[HeadRow]:
         """The current versions that the engine's index, or the scan of vectors, finds."""
-        matches = self.record.text_match(tenant, asked_tokens(query)[:MATCH_TOKENS_MAX], MATCHES_MAX)
+        matches = self.record.text_match(tenant, question_of(query).tokens[:MATCH_TOKENS_MAX], MATCHES_MAX)
         if not isinstance(self.orderer.semantics, str):
             matches = list(dict.fromkeys([*matches, *self.orderer.semantics.nearest(tenant, query, NEAREST_MAX)]))
         trusts = self.record.trust_of(tenant, matches) if matches else {}

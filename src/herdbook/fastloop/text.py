@@ -141,6 +141,23 @@ def query_tokens(text: str, *, tokens_max: int) -> list[str]:
     return (telling or list(distinct))[:tokens_max]
 
 
+def named(text: str) -> frozenset[str]:
+    """The tokens of a question that come from names and not from words."""
+    if not text.isascii():
+        text = normalised(text)
+    names = filter(is_name, text.translate(BREAKS).split())
+    return frozenset(token for name in names for token in chunk_tokens(name))
+
+
+def is_name(chunk: str) -> bool:
+    """A code, number, path, option, constant or identifier: what people write down to be found by, and never inflect."""
+    if len(chunk) > TOKEN_CHARS_MAX:
+        return False
+    if chunk.isalpha():
+        return len(chunk) > 1 and chunk.isascii() and not chunk.islower() and not chunk.istitle()
+    return any(map(str.isdigit, chunk)) or 1 < sum(map(bool, JOINTS.split(chunk))) <= NAME_PARTS_MAX
+
+
 def words_of(version: Version) -> list[str]:
     """The tokens a version is found by: its key, the last part of its path, its value, why and applies_when."""
     key = tokenize(version.key)
