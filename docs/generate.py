@@ -96,7 +96,7 @@ def plain_type(kind: object) -> str:
 def default_of(field: Any) -> str:
     if field.required:
         return "required"
-    if field.default is msgspec.NODEFAULT or field.default is None:
+    if field.default in (msgspec.NODEFAULT, msgspec.UNSET, None):
         return ""
     return f"`{msgspec.json.encode(field.default).decode()}`"
 

@@ -338,14 +338,14 @@ class Client:
         return self.call("brief", {"entity": entity, "task": task, "tokens": tokens, "names": names or None}, deadline_seconds)
     def read(self, entity: str, key: str, *, version: Count = None) -> Answer: return self.call("read", locals())
     def search(self, query: str, *, entity: Text = None, limit: Count = None) -> Answer: return self.call("search", locals())
-    def write(self, entity: str, key: str, value: Any, *, why: Text = None, kind: str = "fact", worked: bool | None = None,
-              confidence: float | None = None, applies_when: Text = None, expires_at: Text = None, links: Answers | None = None,
-              request_id: Text = None, if_version: Count = None) -> Answer:
+    def write(self, entity: str, key: Text = None, value: Any = None, *, approach: Text = None, why: Text = None,
+              kind: str = "fact", worked: bool | None = None, confidence: float | None = None, applies_when: Text = None,
+              expires_at: Text = None, links: Any = None, request_id: Text = None, if_version: Count = None) -> Answer:
         """The next version of an entry, nothing is overwritten; with `if_version` only on top of that one, 0: of none."""
         return self.call("write", locals())
-    def dead_end(self, entity: str, key: str, value: Any, *, why: str, confidence: float | None = 0.8, **more: Any) -> Answer:
-        """What does not work, so that the next run need not find out; `more` is what `write` takes."""
-        return self.write(entity, key, value, why=why, kind="experience", worked=False, confidence=confidence, **more)
+    def dead_end(self, entity: str, key: Text = None, value: Any = None, *, why: str, **more: Any) -> Answer:
+        """What does not work: a key and a value, or `approach="what was tried"` alone; `more` is what `write` takes."""
+        return self.write(entity, key, value, **{"confidence": 0.8, **more}, why=why, kind="experience", worked=False)
     def action(self, tool: str, args: Any = None, result: Any = None, *, ok: bool | None = None,
                request_id: Text = None) -> Answer:
         """One tool call of the run, as it happened."""
@@ -405,12 +405,12 @@ def objection(block: str, entry: Mapping[str, Any], name: str, text: object, all
         (said != text, "an entry ranked before it says otherwise"),
     )
     return next((reason for applies, reason in reasons if applies), "")
-COMMANDS = {  # the client's method, what it is for, its arguments: `=json` says the type, `*` several, `!` required
+COMMANDS = {  # the client's method, what it is for, its arguments: `=json` a type, `*` several, `!` required, `?` not
     "brief": ("brief", "what is known about an entity path, best first", "entity --task --tokens=int --deadline-seconds=float"),
     "read": ("read", "one entry", "entity key --version=int"),
     "search": ("search", "entries whose text matches", "query --entity --limit=int"),
     "write": ("write", "the next version of an entry", "entity key value=json --why --kind --confidence=float --applies-when"),
-    "dead-end": ("dead_end", "what does not work", "entity key value=json --why! --confidence=float --applies-when"),
+    "dead-end": ("dead_end", "what does not work", "entity key? value?=json --approach --why! --confidence=float --applies-when"),
     "action": ("action", "one tool call of the run", "tool --args=json --result=json --ok=json"),
     "attempt": ("attempt", "how one try went, success or failure", "result --used* --note"),
     "outcome": ("commit_outcome", "what happened", "type --ref --task-input --used* --observed* --artifacts=json"),
@@ -423,8 +423,8 @@ HELP = {  # of the arguments, wherever they stand
     "type": "success, minor_failure, failure or critical_failure", "ref": "a name for it: sent twice it counts once",
     "task-input": "what the run was asked to do", "tokens": "the budget of the briefing", "version": "this one, not the current",
     "limit": "at most this many", "kind": "fact, belief or experience", "confidence": "from 0 to 1", "why": "why it is so",
-    "applies-when": "the condition under which it counts", "used": "keys this run was served", "observed": "what occurred",
-    "artifacts": "what it left behind, as JSON", "deadline-seconds": "seconds at most (2)", "timeout-seconds": "likewise (10)",
+    "applies-when": "when it counts", "approach": "what was tried, instead of key and value", "used": "keys this run was served",
+    "observed": "what occurred", "artifacts": "what it left (JSON)", "deadline-seconds": "at most (2)", "timeout-seconds": "(10)",
 }
 EPILOG = f"""\
 environment:
@@ -460,9 +460,9 @@ def run(argv: Sequence[str] | None) -> int:
         command = commands.add_parser(name, help=purpose, description=purpose, **look)
         command.add_argument("--json", action="store_true", dest="as_json", help="print the whole answer as one line of JSON")
         for word, _, kind in (argument.partition("=") for argument in arguments.split()):
-            more: Answer = {"required": True} if "!" in word else {"nargs": "+"} if "*" in word else {}
-            more["help"] = HELP.get(word) or HELP[word.strip("-*!")]
-            command.add_argument(word.strip("*!"), type=READERS[kind], default=argparse.SUPPRESS, **more)
+            how: Answer = {"required": True} if "!" in word else {"nargs": word[-1].replace("*", "+")} if word[-1] in "*?" else {}
+            how["help"] = HELP.get(word) or HELP[word.strip("-*!?")]
+            command.add_argument(word.strip("*!?"), type=READERS[kind], default=argparse.SUPPRESS, **how)
         command.add_argument("--session", metavar="NAME", help="the run this belongs to (HERDBOOK_SESSION; a fresh one)")
     asked = vars(parser.parse_args(argv))
     method, as_json = COMMANDS[asked.pop("command")][0], asked.pop("as_json")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import herdbook
+from herdbook.base.approach import dead_end_key
 from herdbook.client import HerdbookError
 from herdbook.surfaces.book import Shown
 from tests.rest.serving import open_service, serving
@@ -78,3 +79,33 @@ def test_a_notebook_shows_what_people_read(book: herdbook.Book) -> None:
     assert shown(book.status()) is None
     assert "of `ann`, about `acme/ci`" in book._repr_markdown_()
     assert dict(briefing) == json.loads(json.dumps(briefing))
+
+
+def test_an_approach_is_a_dead_end_under_its_signature(book: herdbook.Book) -> None:
+    """The next run would try again what was tried, since it was kept under a name that nobody looks up."""
+    first = book.dead_end("acme/ci", approach="raise the pool to 200", why="the database allows 100")
+    again = book.dead_end("acme/ci", approach="raise the  pool to 200", value={"env": {"POOL": "200"}}, why="still 100")
+    plain = book.write("acme/ci", approach="raise the pool to 200", why="by hand")
+    assert {dead_end_key("raise the pool to 200")} == {first["key"], again["key"], plain["key"]}
+    (found,) = book.brief("acme/ci", task="raise the pool")["dead_ends"]
+    assert ({"approach": "raise the pool to 200"}, False, "experience") == (found["value"], found["worked"], found["kind"])
+    second = book.read("acme/ci", first["key"], version=2)
+    assert {"approach": "raise the  pool to 200", "env": {"POOL": "200"}} == second["value"]
+
+
+@pytest.mark.parametrize(
+    "fields, said",
+    [
+        ({"why": "none"}, "a key and a value, or the approach"),
+        ({"key": "k", "value": 1, "approach": "both"}, "give a key, or an approach"),
+        ({"approach": "it works", "worked": True}, "did not work"),
+        ({"approach": "a belief", "kind": "belief"}, "did not work"),
+        ({"approach": "listed", "value": [1]}, "an object"),
+        ({"approach": ""}, "approach"),
+    ],
+)
+def test_a_write_names_what_it_is(book: herdbook.Book, fields: dict[str, Any], said: str) -> None:
+    """An entry without a value would be kept as null, or an approach under two names."""
+    with pytest.raises(HerdbookError, match=said) as refused:
+        book.call("write", {"entity": "acme/ci", **fields})
+    assert 400 == refused.value.status

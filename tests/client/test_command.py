@@ -87,6 +87,7 @@ def test_a_session_of_its_own_is_said(peer: Peer, run: Commands) -> None:
         (["write", "a", "k", "-1"], "write", {"value": -1}),
         (["write", "a", "k", "null"], "write", {"value": None}),
         (["dead-end", "a", "k", "no", "--why", "failed"], "write", {"worked": False, "kind": "experience", "confidence": 0.8}),
+        (["dead-end", "a", "--approach", "retry 1", "--why", "failed"], "write", {"approach": "retry 1", "value": None}),
         (
             ["attempt", "failure", "--used", "a", "b", "--note", "n"],
             "attempt",

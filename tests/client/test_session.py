@@ -298,3 +298,11 @@ def test_a_dead_end_is_an_experience_that_did_not_work(peer: Peer, make_client: 
     assert ("experience", False, 0.8, "rejected twice", 0) == tuple(
         sent[name] for name in ("kind", "worked", "confidence", "why", "if_version")
     )
+
+
+def test_a_dead_end_may_be_its_approach_alone(peer: Peer, make_client: Clients) -> None:
+    """What was tried in the same words would be one entry for each name that somebody thought of."""
+    make_client(url=peer.url).dead_end("a", approach="retry 1", why="rejected twice")
+    sent = peer.fields("write")
+    assert ("retry 1", None, 0.8) == (sent["approach"], sent["value"], sent["confidence"])
+    assert "key" not in sent

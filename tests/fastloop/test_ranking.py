@@ -157,13 +157,31 @@ def test_explaining_gives_every_legs_score_and_rank() -> None:
     three(record)
     found = brief(record, semantics=Meanings({"old": 0.9, "new": 0.3}), task="pool", explain=True)
     legs = {entry["key"]: entry["explain"]["legs"] for entry in found["entries"]}
-    assert {"semantic", "keyword", "temporal", "confidence", "evidence", "precedent"} == set(legs["old"])
+    every = {"semantic", "keyword", "temporal", "confidence", "evidence", "precedent", "effect", "learned"}
+    assert every == set(legs["old"]), "also those that were left out, with no rank"
     assert (0.9, 1) == (legs["old"]["semantic"]["score"], legs["old"]["semantic"]["rank"])
     assert None is legs["mid"]["semantic"]["rank"]
     assert [1, 2, 3] == [legs[key]["temporal"]["rank"] for key in ("new", "mid", "old")]
     searched = Searcher(record).search(TENANT, Asked(query="pool", explain=True), now=NOW).answer
     assert {1, 2} == {entry["explain"]["legs"]["keyword"]["rank"] for entry in searched["results"]}
     assert "explain" not in brief(record)["entries"][0]
+
+
+def test_explaining_gives_what_helps_whatever_is_asked() -> None:
+    """An entry would come first for a reason that none of its legs shows."""
+    record = FakeRecord()
+    record.write("acme/ci", "helps", "nothing of the question", held=20.0, observed=True)
+    record.write("acme/ci", "named", "pool")
+    found = brief(record, task="pool", explain=True)
+    legs = {entry["key"]: entry["explain"]["legs"] for entry in found["entries"]}
+    assert "effect" in found["ranking"]["legs"]
+    assert (1, None) == (legs["helps"]["effect"]["rank"], legs["named"]["effect"]["rank"])
+    relevance = legs["helps"]["effect"]["score"]
+    assert relevance > 0.0 == legs["helps"]["keyword"]["score"] == legs["named"]["effect"]["score"]
+    scores = {entry["key"]: entry["explain"]["score"] for entry in found["entries"]}
+    raised = math.exp(2.0 * legs["helps"]["evidence"]["score"])
+    assert pytest.approx(scores["helps"], rel=1e-3) == relevance * raised
+    assert [] == brief(record, explain=True)["ranking"]["legs"], "of nothing asked, there is nothing to be relevant to"
 
 
 def artefact(**changes: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from herdbook.base.approach import dead_end_key
 from tests.mcp.clients import MODES, Agent, over_http, over_stdio, run
 from tests.rest.serving import KEY
 
@@ -20,9 +21,12 @@ async def whole_loop(agent: Agent, session: dict[str, str]) -> None:
     assert (1, "unproven") == (wrote.data["version"], wrote.data["standing"])
     assert "understood `value`, sent as text, as an object" in wrote.text
     await agent.call("dead_end", entity="acme/checkout", key="sleep", value="sleep(5)", why="it only hides the race", **session)
+    for spaced in ("swap in  the async client", "swap in the async client"):
+        tried = await agent.call("dead_end", entity="acme/checkout", approach=spaced, why="it deadlocks", **session)
+    assert (dead_end_key("swap in the async client"), 0.8) == (tried.data["key"], tried.data["confidence"])
     known = await agent.call("brief", entity="acme/checkout", **task, **session)
     assert ["tz"] == [entry["key"] for entry in known.data["entries"]]
-    assert ["sleep"] == [entry["key"] for entry in known.data["dead_ends"]]
+    assert {"sleep", tried.data["key"]} == {entry["key"] for entry in known.data["dead_ends"]}
     assert {"env": {"TZ": "UTC"}} == known.data["entries"][0]["value"]
     assert ["tz"] == [found["key"] for found in (await agent.call("search", query="dates", **session)).data["results"]]
     await agent.call("record_action", tool="pytest", args="-q", ok="true", **session)
@@ -37,12 +41,12 @@ async def whole_loop(agent: Agent, session: dict[str, str]) -> None:
     assert "0.515" in (await agent.call("explain", entity="acme/checkout", key="tz")).text
     trace = await agent.call("trace", ref="build-1")
     assert ("make the checkout tests pass", 1) == (trace.data["task"], len(trace.data["actions"]))
-    assert {"tz", "sleep"} == {read["key"] for read in trace.data["reads"]}
+    assert {"tz", "sleep", tried.data["key"]} == {read["key"] for read in trace.data["reads"]}
     await agent.call("write", entity="acme/checkout", key="tz", value={"env": {"TZ": "CET"}}, why="moved", **session)
     assert [1, 2] == [v["version"] for v in (await agent.call("history", entity="acme/checkout", key="tz")).data["versions"]]
     assert "value" in [c["field"] for c in (await agent.call("diff", entity="acme/checkout", key="tz")).data["changed"]]
     assert ["acme/checkout"] == [path["entity"] for path in (await agent.call("list")).data["paths"]]
-    assert 2 == (await agent.call("stats")).data["counts"]["entries"]
+    assert 3 == (await agent.call("stats")).data["counts"]["entries"]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -16,7 +16,7 @@ from herdbook.fastloop.candidates import FADING, HEAD, ORDER, UNITS, VERSION, VE
 from herdbook.fastloop.columns import Columns
 from herdbook.fastloop.features import FORM, freshness_of, numbers_of
 from herdbook.fastloop.kept import KeptPaths, Scene
-from herdbook.fastloop.ranking import COSINE_MIN, UNTOUCHED, Legs, Scorer, blended, fused, learned_of, leg_lists, weigh
+from herdbook.fastloop.ranking import COSINE_MIN, UNTOUCHED, Legs, Scorer, blended, effects, fused, learned_of, leg_lists, weigh
 from herdbook.fastloop.scope import StatsCache, found_inside, question_of
 from herdbook.fastloop.sources import Semantics
 from herdbook.record.trust import evidence
@@ -49,7 +49,7 @@ class Ordered:
 
     def said(self) -> dict[str, Any]:
         """What the answer says of it."""
-        legs = [name for name in ("semantic", "keyword", "precedent", "learned") if getattr(self.legs, name)]
+        legs = [name for name in ("semantic", "keyword", "precedent", "effect", "learned") if getattr(self.legs, name)]
         return {"rule": self.policy.partition("/")[0], "legs": legs, "left_out": self.legs.left_out}
 
 
@@ -119,7 +119,8 @@ class Orderer:
             if not legs.narrows(tuning):
                 relevances = [relevance + UNTOUCHED for relevance in relevances]
             if matched:
-                found = weigh(rows, relevances, standing_stays=standing_stays, effect_weight=tuning.effect_weight)
+                legs.effect = effects(rows, tuning.effect_weight) if standing_stays else {}
+                found = weigh(rows, relevances, legs.effect, standing_stays=standing_stays)
         else:
             matched = not question
         policy = tuning.fusion
@@ -164,8 +165,8 @@ class Orderer:
         if measures is not None:
             legs = measures.legs(columns, places)
         if relevances is not None:
-            about = relevances[places].tolist()
-            rows = weigh(rows, about, standing_stays=standing_stays, effect_weight=weight)
+            legs.effect = effects(rows, weight) if standing_stays else {}
+            rows = weigh(rows, relevances[places].tolist(), legs.effect, standing_stays=standing_stays)
         known, matched = int(candidates.sum()), relevances is not None or not question
         ordered = Ordered(rows, legs, matched, f"{tuning.fusion}/{FORM}", asked, now, scale, tuning)
         return replace(ordered, behind=stay - len(rows), passed_over=known - stay)
@@ -225,15 +226,17 @@ def explained(ordered: Ordered, shown: Sequence[int]) -> dict[int, dict[str, Any
         "semantic": lambda row: ordered.legs.semantic.get(row[VERSION_ID], 0.0),
         "keyword": lambda row: ordered.legs.keyword.get(row[VERSION_ID], 0.0),
         "precedent": lambda row: ordered.legs.precedent.get(row[VERSION_ID], 0.0),
+        "effect": lambda row: ordered.legs.effect.get(row[VERSION_ID], 0.0),
         "temporal": partial(freshness_of, scale=ordered.scale, now=ordered.now),
         "confidence": lambda row: -row[FADING],
         "evidence": partial(evidence_of, scale=ordered.scale),
         "learned": lambda row: ordered.legs.learned.get(row[VERSION_ID], 0.0),
     }
     by_evidence = sorted(ordered.rows, key=lambda row: (-values["evidence"](row), row[ORDER]))
-    lists["precedent"] = sorted(ordered.legs.precedent, key=lambda at: -ordered.legs.precedent[at])
+    for name, leg in (("precedent", ordered.legs.precedent), ("effect", ordered.legs.effect)):
+        lists[name] = sorted(leg, key=leg.__getitem__, reverse=True)
     lists["evidence"] = list(map(itemgetter(VERSION_ID), by_evidence))
-    ranks = {name: {version_id: rank for rank, version_id in enumerate(listed, start=1)} for name, listed in lists.items()}
+    ranks = {name: {version_id: rank for rank, version_id in enumerate(lists.get(name, ()), start=1)} for name in values}
     wanted = set(shown)
     return {
         row[VERSION_ID]: {

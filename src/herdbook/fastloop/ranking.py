@@ -7,7 +7,7 @@ question's legs are handed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, Protocol
@@ -44,6 +44,7 @@ class Legs:
     semantic: dict[int, float] = field(default_factory=dict)
     precedent: dict[int, float] = field(default_factory=dict)  # no leg of rrf, which is the seeds' own
     learned: dict[int, float] = field(default_factory=dict)
+    effect: dict[int, float] = field(default_factory=dict)  # of what stands, whatever is asked; no leg of rrf either
     left_out: dict[str, str] = field(default_factory=dict)  # leg: why
 
     def narrows(self, tuning: Tuning) -> bool:
@@ -59,17 +60,23 @@ class Legs:
         return said + tuning.precedent_weight * self.precedent.get(version_id, 0.0)
 
 
-def weigh(rows: Sequence[Row], relevances: Sequence[float], *, standing_stays: bool, effect_weight: float) -> list[Row]:
-    """The rows that are about the question, each with its relevance in its score; what stands may stay in a block behind them.
+def effects(rows: Sequence[Row], effect_weight: float) -> dict[int, float]:
+    """Of what stands, runs ended better than others: that is relevance to any task of the place.
 
-    Of what stands and may stay, runs ended better than others: that is relevance to any task of the place, by as much as age and
-    evidence raise it, within EFFECT_MAX (docs/decisions/0026-effect-is-relevance.md).
+    By as much as age and evidence raise it, within EFFECT_MAX (docs/decisions/0026-effect-is-relevance.md).
     """
+    return {
+        row[VERSION_ID]: effect_weight * min(EFFECT_MAX, -row[ORDER] / UNITS - 1.0)
+        for row in rows
+        if row[ORDER] < -UNITS and row[BLOCK] == ENTRIES and acts(row[NAME])
+    }
+
+
+def weigh(rows: Sequence[Row], relevances: Sequence[float], effect: Mapping[int, float], *, standing_stays: bool) -> list[Row]:
+    """The rows that are about the question, each with its relevance in its score; what stands may stay in a block behind them."""
     found: list[Row] = []
     for row, about in zip(rows, relevances, strict=True):
-        relevance = about
-        if standing_stays and row[BLOCK] == ENTRIES and acts(row[NAME]):
-            relevance += effect_weight * min(EFFECT_MAX, max(0.0, -row[ORDER] / UNITS - 1.0))
+        relevance = about + effect.get(row[VERSION_ID], 0.0)
         if relevance > 0.0:
             found.append(reordered(row, relevance * -row[ORDER]))
         elif standing_stays and acts(row[NAME]):

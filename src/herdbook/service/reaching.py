@@ -52,7 +52,7 @@ FIELDS: Final = {
     "box": BOX,
     "reach": FREE,  # of a pass: it has to be within the caller's own
     **dict.fromkeys(
-        ("agent", "task", "query", "value", "why", "kind", "worked", "confidence", "applies_when", "expires_at"), FREE
+        ("agent", "task", "query", "value", "approach", "why", "kind", "worked", "confidence", "applies_when", "expires_at"), FREE
     ),
     **dict.fromkeys(("tokens", "names", "explain", "version", "limit", "old", "new", "after", "request_id", "if_version"), FREE),
     **dict.fromkeys(("tool", "args", "result", "ok", "name", "text", "note", "type", "task_input", "observed"), FREE),

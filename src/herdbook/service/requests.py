@@ -112,11 +112,12 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Write(Request):
-    """The next version of an entry: supersedes, never overwrites."""
+    """The next version of an entry: supersedes, never overwrites. A key and its value; of a dead end, its approach will do."""
 
     entity: str
-    key: str
-    value: Any
+    key: str | None = None
+    value: Any = msgspec.UNSET
+    approach: str | None = None  # in place of a key: what was tried and did not work, whose signature is the key
     why: str | None = None
     kind: Literal["fact", "belief", "experience"] = "fact"
     worked: bool | None = None  # false on an experience makes it a dead end

@@ -11,7 +11,7 @@ from herdbook.base import text
 from herdbook.base.ids import new_name
 from herdbook.record import entries, jobs, leases, outcomes, sessions
 from herdbook.record.store.protocol import Transaction, Work
-from herdbook.service import drafting, requests
+from herdbook.service import dead_ends, drafting, requests
 from herdbook.service.callers import Caller
 
 if TYPE_CHECKING:
@@ -33,11 +33,13 @@ def end_session(service: Service, caller: Caller, request: requests.EndSession) 
 
 def write(service: Service, caller: Caller, request: requests.Write) -> Work:
     """The next version of an entry: supersedes, never overwrites. Of a box that competes, a draft."""
+    request = dead_ends.keyed(request)
     return drafting.unless_competing(service, caller, request, written(service, caller, request))
 
 
 def written(service: Service, caller: Caller, request: requests.Write) -> Work:
     fields = with_request_id(request)
+    del fields["approach"]
     fields["links"] = [msgspec.to_builtins(link) for link in request.links]
     draft = entries.draft(service.record, caller.stamp, fields)
     service.record.path_id(caller.tenant, draft.path)  # what is known before the transaction need not be asked inside it

@@ -24,6 +24,7 @@ class Tool:
     destructive: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)  # fields the tool decides, and does not show
     required: tuple[str, ...] = ()  # beyond what the verb itself requires
+    hidden: tuple[str, ...] = ()  # fields of the verb that belong to another tool
 
 
 TOOLS: Final = (
@@ -35,12 +36,14 @@ TOOLS: Final = (
         "write",
         "Write an entry",
         "Keep what you found out and the next run needs, with `why`. The same key again supersedes; nothing is lost.",
+        required=("key", "value"),
+        hidden=("approach",),
     ),
     Tool(
         "dead_end",
         "write",
         "Keep a dead end",
-        "Keep what you tried and what did not work, so that the next run need not try it again.",
+        "Keep what you tried and what did not work, by `approach` or by key and value, so that no run tries it again.",
         fixed={"kind": "experience", "worked": False},
         required=("why",),
     ),
@@ -97,6 +100,7 @@ FIELDS: Final = {
     "entity": "a path such as acme/checkout/tests",
     "key": "the entry's key",
     "value": 'any JSON; {"env": {"NAME": "text"}} is set for later runs once it stands',
+    "approach": "what was tried and did not work, in place of a key: the same words again are the same entry",
     "why": "the reason it is so",
     "kind": "fact, belief (fades faster) or experience; of a training set: sft, dpo, kto, reward or rl",
     "worked": "for an experience: whether it worked",
@@ -181,7 +185,8 @@ def schema_of(tool: Tool, verb: Verb, *, entity: str | None) -> Schema:
     """The verb's form as JSON Schema, without what the tool decides, and with what each field is for."""
     _, shared = msgspec.json.schema_components([verb.request], ref_template="#/$defs/{name}")
     own = shared.pop(verb.request.__name__)
-    properties = {name: described(name, form) for name, form in own["properties"].items() if name not in tool.fixed}
+    unseen = {*tool.fixed, *tool.hidden}
+    properties = {name: described(name, form) for name, form in own["properties"].items() if name not in unseen}
     required = {*own.get("required", ()), *tool.required} - {"session"}
     if entity is not None and "entity" in required:
         required.discard("entity")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from herdbook.base import limits, text
-from herdbook.base.approach import dead_end_key
 from herdbook.base.errors import InvalidRequest
 from herdbook.record.trust import DEAD_END_CONFIDENCE
 from herdbook.surfaces.cli.commands.write import add_entry_arguments, written
@@ -32,8 +29,5 @@ def run(invocation: Invocation) -> int:
     args = invocation.args
     if (args.approach is None) == (args.value is None) or (args.approach is not None and args.key is not None):
         raise InvalidRequest("give KEY and VALUE, or --approach alone")
-    if args.approach is not None:
-        approach = text.prose(args.approach, what="approach", chars_max=limits.WHY_CHARS_MAX)
-        args.key, args.value, args.text = dead_end_key(approach), json.dumps({"approach": approach}), False
     stated = args.confidence
     return written(invocation, kind="experience", worked=False, confidence=DEAD_END_CONFIDENCE if stated is None else stated)

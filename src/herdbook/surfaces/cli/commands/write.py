@@ -91,10 +91,13 @@ def written(invocation: Invocation, *, kind: str | None, worked: bool | None, co
 def entry_of(invocation: Invocation) -> dict[str, Any]:
     """What is written, checked here already: a refusal must not leave a run behind in which nothing happened."""
     args, settings = invocation.args, invocation.settings
-    value = value_of(args.value, as_text=args.text)
-    strict_json.canonical(value, bytes_max=limits.VALUE_BYTES_CEILING if invocation.remote else settings.value_bytes_max)
     if args.why is not None:
         text.prose(args.why, what="why", chars_max=limits.WHY_CHARS_MAX)
+    if getattr(args, "approach", None) is not None:
+        approach = text.prose(args.approach, what="approach", chars_max=limits.WHY_CHARS_MAX)
+        return {"entity": text.entity_path(args.entity), "approach": approach}
+    value = value_of(args.value, as_text=args.text)
+    strict_json.canonical(value, bytes_max=limits.VALUE_BYTES_CEILING if invocation.remote else settings.value_bytes_max)
     return {"entity": text.entity_path(args.entity), "key": text.key(args.key), "value": value}
 
 
