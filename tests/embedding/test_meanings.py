@@ -47,6 +47,32 @@ class Topics:
         return numpy.stack([self.question(text) for text in texts])
 
 
+@dataclass
+class Slow(Topics):
+    """It makes vectors of passages when it may."""
+
+    may: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.may.set()
+
+    def passages(self, texts: Sequence[str]) -> Any:
+        assert self.may.wait(20)
+        return super().passages(texts)
+
+
+@dataclass
+class Breaks(Topics):
+    """A model that some texts are too much for."""
+
+    broken: bool = True
+
+    def passages(self, texts: Sequence[str]) -> Any:
+        if self.broken:
+            raise Unavailable("the model is too small")
+        return super().passages(texts)
+
+
 class Book:
     """One record, opened with one embedder after another."""
 
@@ -71,9 +97,10 @@ def book(tmp_path: Path) -> Iterator[Book]:
 
 def waited(meanings: Meanings) -> None:
     """Until what goes on behind the scenes is done."""
-    if meanings.worker is not None:
-        meanings.worker.join(20)
-        assert not meanings.worker.is_alive()
+    worker = meanings.worker
+    if worker is not None:
+        worker.join(20)
+        assert not worker.is_alive()
 
 
 def keys(desk: Desk, query: str, **more: Any) -> list[str]:
@@ -107,6 +134,67 @@ def test_a_command_embeds_a_few_before_it_answers(book: Book) -> None:
     desk, _ = book.open(Topics(), inline_max=16)
     write_three(desk)
     assert ["tz"] == keys(desk, "calendar", entity=ENTITY)
+
+
+def test_only_the_first_answer_waits_for_what_was_written(book: Book) -> None:
+    """A briefing right after a write would take four times as long, or what was written never be found by meaning."""
+    embedder = Slow()
+    desk, meanings = book.open(embedder, inline_max=16)
+    write_three(desk)
+    assert ["tz"] == keys(desk, "calendar", entity=ENTITY)
+    desk.write("eu", "tax is on top of cents", why=None)
+    embedder.may.clear()
+    answer = desk.brief(task="money and cents", tokens=4000)
+    assert "1 of 4 entries are not embedded yet, which goes on behind" in answer["ranking"]["left_out"]["semantic"]
+    desk.write("lan", "router", why=None)
+    assert "2 of 5" in desk.brief(task="calendar")["ranking"]["left_out"]["semantic"]
+    embedder.may.set()
+    waited(meanings)
+    answer = desk.brief(task="calendar")
+    assert ({}, ["tz"]) == (answer["ranking"]["left_out"], [entry["key"] for entry in answer["entries"]])
+    assert ["router"] == [text.split(". ")[1] for text in embedder.asked if "router" in text], "each was made once"
+    assert meanings.worker is None
+
+
+def test_what_is_missed_is_made_whoever_misses_it_and_whatever_broke_before(book: Book) -> None:
+    """One text that a model breaks on would end embedding for good, or one tenant's for all others."""
+    embedder = Breaks()
+    desk, meanings = book.open(embedder)
+    desk.write("bad", "boom", why=None)
+    desk.brief(task="calendar")
+    waited(meanings)
+    desk.write("tz", "midnight", why=None)
+    assert "2 of 2" in desk.brief(task="calendar")["ranking"]["left_out"]["semantic"]
+    waited(meanings)
+    embedder.broken = False
+    desk.brief(task="calendar")
+    waited(meanings)
+    assert {} == desk.brief(task="calendar")["ranking"]["left_out"]
+
+
+def test_stopping_leaves_no_thread_and_what_was_due_is_due_again(book: Book) -> None:
+    """A server would end in the middle of a model's work, which aborts it; or what it had not embedded would never be."""
+    embedder = Slow()
+    desk, meanings = book.open(embedder)
+    for number in range(40):
+        desk.write(f"k{number}", f"midnight {number}", why=None)
+    embedder.may.clear()
+    desk.brief(task="calendar")
+    worker = meanings.worker
+    assert worker is not None
+    stopping = threading.Thread(target=meanings.close)
+    stopping.start()
+    assert meanings.stopped.wait(20)
+    embedder.may.set()
+    stopping.join(20)
+    assert not worker.is_alive()
+    assert 16 == len(embedder.asked), "the batch under way, and no other"
+    desk.brief(task="calendar")
+    assert None is meanings.worker, "who is asked while it stops begins nothing"
+    again, others = book.open(Topics())
+    again.brief(task="calendar")
+    waited(others)
+    assert {} == again.brief(task="calendar")["ranking"]["left_out"]
 
 
 def test_spaces_never_mix(book: Book) -> None:

@@ -50,6 +50,7 @@ class Kept:
     since: int = -1  # when the period began that ages are reckoned to
     scale: Scale | None = None
     heads: dict[int, HeadRow] = field(default_factory=dict)  # by entry
+    tried: set[int] = field(default_factory=set)  # entries with outcomes: what a path's base rate says of them changes with it
     versions: Versions = field(default_factory=dict)  # the current ones
     rows: dict[int, Row] = field(default_factory=dict)  # by version, as all below
     faded: dict[int, Version] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Kept:
             self.stamp, self.erasures = None, erasures
         moved = record.heads_since(tenant, paths, self.stamp)
         changed = {entry: head for entry, head in moved.heads.items() if self.heads.get(entry) != head}
-        if self.stamp is not None and len(self.heads.keys() | changed.keys()) != moved.entries:
+        if self.stamp is not None and len(self.heads) + sum(entry not in self.heads for entry in changed) != moved.entries:
             moved = record.heads_since(tenant, paths, None)  # an entry is gone
             self.clear()
             changed = moved.heads
@@ -82,7 +83,7 @@ class Kept:
         if since != self.since or self.scale is None or scale[1:] != self.scale[1:]:
             changed = self.heads | changed
         elif scale.bases != self.scale.bases:
-            changed = {entry: head for entry, head in self.heads.items() if head[9] or head[10]} | changed
+            changed = {entry: self.heads[entry] for entry in self.tried} | changed
         self.since, self.scale = since, scale
         if changed:
             self.judge(record, tenant, changed)
@@ -103,6 +104,7 @@ class Kept:
         """Begin anew."""
         self.empty()
         self.heads.clear()
+        self.tried.clear()
         self.versions.clear()
         self.columns = None
 
@@ -130,6 +132,8 @@ class Kept:
             if before is not None:
                 self.forget(before, gone=before[0] != changed[entry][0])
         self.heads.update(changed)
+        self.tried.difference_update(changed)
+        self.tried.update(entry for entry, head in changed.items() if head[9] or head[10])
         missing = [head[0] for head in changed.values() if not isinstance(self.versions.get(head[0]), Version)]
         self.versions.update(record.versions(tenant, missing))
         seen = Gathered()

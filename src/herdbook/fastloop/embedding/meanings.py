@@ -1,11 +1,13 @@
-"""Cosines between a question and versions, out of vectors kept with the record; what has none yet is embedded behind the scenes.
+"""Cosines between a question and versions, out of vectors kept with the record; what has none yet is embedded behind the answer.
 
-Keywords answer meanwhile, and how many are missing is said. Vectors of another model or recipe are never looked at. Inside a
-scope every vector is compared; without one, a scan of one bit a dimension picks what is then compared exactly.
+Keywords answer meanwhile, and how many are missing is said. Only the first answer of a process that may be over at once waits.
+Vectors of another model or recipe are never looked at. Inside a scope every vector is compared; without one, a scan of one bit a
+dimension picks what is then compared exactly.
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import re
@@ -52,13 +54,16 @@ class Meanings:
 
     record: Record
     embedder: Embedder
-    inline_max: int = 0  # so many of a scope are embedded before the answer; a command that is over at once needs that
+    inline_max: int = 0  # so many are embedded before the first answer: a command is over before anything behind it is done
     bytes_max: int = 64 * 1024 * 1024
     questions: OrderedDict[str, Vectors] = field(default_factory=OrderedDict)
     scopes: OrderedDict[tuple[Any, ...], Scope] = field(default_factory=OrderedDict)
     scans: dict[int, Scan] = field(default_factory=dict)
     held: int = 0
     turn: threading.Lock = field(default_factory=threading.Lock)
+    due: dict[int, dict[int, Version]] = field(default_factory=dict)  # what looks have missed, by tenant and version
+    walks: dict[int, int] = field(default_factory=dict)  # tenants whose whole record is looked through, and how far that is
+    walked: set[int] = field(default_factory=set)  # tenants of which it was begun
     worker: threading.Thread | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -93,8 +98,7 @@ class Meanings:
             if columns.waiting:
                 kept, missing = self.kept(tenant, list(columns.waiting.values()))
                 columns.take_vectors({number: self.rows_of(pieces) for number, pieces in kept.items()})
-                if missing:
-                    self.catch_up(tenant)
+                self.catch_up(tenant, missing)
         except (HerdbookError, ImportError, OSError) as problem:
             return None, told(problem)
         waiting = sum(1 for number in columns.waiting if candidates[columns.places[number]])
@@ -132,18 +136,18 @@ class Meanings:
         if found is None:
             kept, missing = self.kept(tenant, versions)
             found = self.stacked(name[1:], kept)
-            if missing:
-                self.catch_up(tenant)
-            else:
+            self.catch_up(tenant, missing)
+            if not missing:
                 self.hold(name, found)
         return found
 
     def kept(self, tenant: int, versions: Sequence[Version]) -> tuple[dict[int, bytes], list[Version]]:
-        """The vectors of these versions, a few made at once where that is asked for; and which have none yet."""
+        """The vectors of these versions, a few made at once for a first answer; and which have none yet."""
         kept = vectors.load(self.record.store, tenant, self.space, [version.id for version in versions])
         missing = [version for version in versions if version.id not in kept]
-        if missing and self.inline_max:
-            now, missing = missing[: self.inline_max], missing[self.inline_max :]
+        at_once, self.inline_max = self.inline_max, 0  # a process that asks again is still there when they are made
+        if missing and at_once:
+            now, missing = missing[:at_once], missing[at_once:]
             kept |= self.embed(tenant, now)
         return kept, missing
 
@@ -186,26 +190,58 @@ class Meanings:
         self.record.store.write(lambda tx: vectors.keep(tx, tenant, self.space, rows), tenant=tenant)
         return found
 
-    def catch_up(self, tenant: int) -> None:
-        """Embed what is missing in a thread of its own; one at a time."""
+    def catch_up(self, tenant: int, missing: Sequence[Version], *, everything: bool = False) -> None:
+        """Embed what is missing in a thread that is there as long as there is something; one at a time."""
+        if not missing and not everything:
+            return
         with self.turn:
-            if not self.stopped.is_set() and (self.worker is None or not self.worker.is_alive()):
-                self.worker = threading.Thread(target=self.embed_all, args=(tenant,), name="herdbook-embed", daemon=True)
+            if self.stopped.is_set():
+                return
+            self.due.setdefault(tenant, {}).update((version.id, version) for version in missing)
+            if everything or tenant not in self.walked:
+                self.walked.add(tenant)
+                self.walks.setdefault(tenant, 0)
+            if self.worker is None or not self.worker.is_alive():
+                atexit.unregister(self.close)
+                atexit.register(self.close)  # nobody need close what was opened, and a thread in a model aborts the process
+                self.worker = threading.Thread(target=self.embed_behind, name="herdbook-embed", daemon=True)
                 self.worker.start()
 
-    def embed_all(self, tenant: int) -> None:
-        """Embed every current version that has no vector yet."""
-        after = 0
-        with suppress(HerdbookError, OSError):  # nobody listens here: closed, full or busy, the next question begins again
-            while not self.stopped.is_set() and (after := self.embed_next(tenant, after=after, limit=BATCH)):
-                pass
+    def embed_behind(self) -> None:
+        """Until nothing is due, what looks have missed first; who comes after that begins another thread."""
+        while (tenant := self.next_due()) is not None:
+            with suppress(HerdbookError, OSError):  # nobody listens here: closed, full or busy, the next look finds it missing
+                if versions := self.batch_due(tenant):
+                    there = vectors.load(self.record.store, tenant, self.space, [version.id for version in versions])
+                    self.embed(tenant, [version for version in versions if version.id not in there])
+                elif after := self.embed_next(tenant, after=self.walks.pop(tenant), limit=BATCH):
+                    self.walks[tenant] = after
+
+    def next_due(self) -> int | None:
+        """A tenant for whom something is to be done; None where this thread is over."""
+        with self.turn:
+            found = None if self.stopped.is_set() else next(iter((*self.due, *self.walks)), None)
+            if found is None:
+                self.worker = None
+            return found
+
+    def batch_due(self, tenant: int) -> list[Version]:
+        """Some of what looks have missed, taken from the list."""
+        with self.turn:
+            waiting = self.due.get(tenant, {})
+            batch = [waiting.pop(number) for number in list(waiting)[:BATCH]]
+            if not waiting:
+                self.due.pop(tenant, None)
+            return batch
 
     def close(self) -> None:
         """Wait for the batch under way: a process that ends while the model runs in another thread is aborted."""
         with self.turn:
             self.stopped.set()
-        if self.worker is not None:
-            self.worker.join()
+            worker = self.worker
+        if worker is not None:
+            worker.join()
+        atexit.unregister(self.close)
 
     def embed_next(self, tenant: int, *, after: int, limit: int) -> int:
         """Embed some that have no vector yet; where to go on, or 0 when there are no more. What is broken is passed over."""
@@ -229,7 +265,7 @@ class Meanings:
             found = self.scans.setdefault(tenant, Scan(self)).nearest(tenant, self.asked(question), limit)
         except (HerdbookError, ImportError, OSError):
             return []  # because the leg says so itself when it is measured for the matches of the words
-        self.catch_up(tenant)
+        self.catch_up(tenant, [], everything=True)
         return vectors.current(self.record.store, tenant, found)
 
 
@@ -273,7 +309,7 @@ class Scan:
 
 
 def not_embedded(missing: int, known: int) -> str:
-    return f"{missing} of {known} entries are not embedded yet: `herdbook embed` does it at once"
+    return f"{missing} of {known} entries are not embedded yet, which goes on behind the answer: `herdbook embed` waits for it"
 
 
 def told(problem: Exception) -> str:
