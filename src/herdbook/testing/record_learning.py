@@ -50,6 +50,24 @@ class LearningContract(Contract):
         assert [len(features.NAMES)] == [*{len(read["features"]) for read in run["reads"]}]
         assert {serving["serving"]} == {read["serving"] for read in run["reads"]}
 
+    def test_a_run_charges_what_failed_in_it_once_however_often_it_tried(self, service: Service, ann: Desk) -> None:
+        """One run could sink an entry by trying it ten times against what was broken for a reason of its own."""
+        ann.write("tz", "UTC")
+        ann.write("pool", 50)
+        evidence = [0.0]
+        for nth, tries in enumerate((5, 1)):
+            desk = box(service, f"box-{nth}")
+            desk.begin(f"s{nth}")
+            desk.brief(session=f"s{nth}")
+            for _ in range(tries):
+                desk.do("attempt", session=f"s{nth}", result="failure", used=["tz"])
+            moved = desk.outcome(f"s{nth}", ref=f"o{nth}", used=["pool"])["moved"]
+            assert [("tz", "attempt"), ("pool", "used")] == sorted(((m["key"], m["how"]) for m in moved), key=lambda m: m[1])
+            ann.do("attest", ref=f"o{nth}", exit_code=0)
+            evidence.append(ann.do("read", entity=ENTITY, key="tz")["evidence"])
+        assert 0.0 > evidence[1] > evidence[2], "but each run does"
+        assert 5 == len(ann.do("trace", ref="o0")["attempts"]), "all tries are in the record"
+
     def asked_run(self, service: Service, ann: Desk, nth: int, task: str, used: list[str], *, exit_code: int = 0) -> None:
         """A box is asked something, uses these, and its host tells how it ended."""
         desk = box(service, f"box-{nth}")
