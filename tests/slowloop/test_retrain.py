@@ -13,7 +13,7 @@ from herdbook.slowloop import arrays
 from herdbook.slowloop.retrain import choosing
 from herdbook.slowloop.retrain.models import logistic, trees
 from herdbook.slowloop.retrain.samples import samples_of
-from herdbook.slowloop.retrain.training import SAMPLES_MIN, train
+from herdbook.slowloop.retrain.training import SAMPLES_MIN, findings, train
 from tests.slowloop import shown
 
 FITS = {"logistic": logistic, "gbm": trees}
@@ -55,6 +55,14 @@ def test_below_twenty_samples_nothing_is_fitted(count: int) -> None:
     assert report["samples"] < SAMPLES_MIN
     assert report["artefact"] is None
     assert report["says"] == [f"Not enough data: {report['samples']} of {SAMPLES_MIN} samples."]
+
+
+def test_a_spread_that_nobody_can_know_is_plain_json() -> None:
+    """A path with runs enough for one block only would end `retrain --json` as an error that should not have happened."""
+    one = choosing.judged(choosing.Candidate("logistic", 0.3), [(0.9, 4.0)], [(0.8, 4.0)])
+    assert None is json.loads(json.dumps(one.as_dict(), allow_nan=False))["error"]
+    assert choosing.DEFAULT == choosing.choose([choosing.judged(choosing.DEFAULT, [(0.8, 4.0)], [(0.8, 4.0)]), one]).candidate
+    assert "too few runs to say how sure" in " ".join(findings(one, []))
 
 
 def test_runs_that_all_ended_alike_teach_nothing() -> None:

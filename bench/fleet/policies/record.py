@@ -31,7 +31,8 @@ class Herdbook(Nothing):
         home = Path(self.home.name)
         settings = load({"HERDBOOK_HOME": str(home), "HERDBOOK_SYNCHRONOUS": "NORMAL", "HERDBOOK_EMBED": embed})
         self.clock, self.minutes = TickClock(), scenario.minutes
-        self.service = open_service(settings, clock=self.clock, inline_max=1_000)
+        self.service = open_service(settings, clock=self.clock)
+        self.embeds = embed != "off"
         self.host = Client(LocalTransport(self.service, local_caller("host")), agent="host")
         if tuned:
             self.host.call("tune", {"values": tuned})
@@ -44,6 +45,8 @@ class Herdbook(Nothing):
     def brief(self, run: Run) -> Briefing:
         self.clock.tick(seconds=60 * self.minutes)
         self.box = self.client(run.name, run.task)
+        while self.embeds and self.host.call("embed", {})["waiting"]:
+            pass  # what takes minutes of a fleet's time takes none here: a seed is one world, however busy the machine
         answer = self.box.brief(run.entity.path, task=run.task, tokens=self.tokens_max)
         blocks = ("dead_ends", "entries", "contested")
         return Briefing([note_of(entry, FLAGS[block]) for block in blocks for entry in answer[block]], answer["tokens"])

@@ -36,7 +36,9 @@ class Retrained(TypedDict):
     runs: int
     samples: int
     chosen: str
-    tried: list[dict[str, Any]]  # candidate, method, weight, value, gain over the default with its standard error
+    tried: list[
+        dict[str, Any]
+    ]  # candidate, method, weight, value, gain over the default with its standard error, null: not known
     importances: list[dict[str, Any]]  # feature, loss when it is shuffled, spread
     says: list[str]
 

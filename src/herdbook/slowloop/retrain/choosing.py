@@ -7,6 +7,7 @@ the default by more than chance alone often gives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -44,15 +45,21 @@ class Judged:
     candidate: Candidate
     value: float  # of the measure; one half is chance
     gain: float  # over the default
-    error: float  # standard error of the gain
+    error: float  # standard error of the gain; infinite where one block of runs is all there is
+
+    @property
+    def known_error(self) -> float | None:
+        """The error as it is told: infinity is no number of JSON."""
+        return round(self.error, 4) if math.isfinite(self.error) else None
 
     def as_dict(self) -> dict[str, Any]:
-        numbers = {"value": self.value, "gain": self.gain, "error": self.error}
+        numbers = {"value": self.value, "gain": self.gain}
         return {
             "candidate": self.candidate.name,
             "method": self.candidate.method,
             "weight": self.candidate.weight,
             **{name: round(value, 4) for name, value in numbers.items()},
+            "error": self.known_error,
         }
 
 

@@ -102,7 +102,8 @@ def findings(best: Judged, worth: Sequence[Mapping[str, Any]]) -> Sequence[str]:
     if unsure:
         told.append(f"These importances are within their own spread, so take them for nothing: {', '.join(unsure)}.")
     word = "better" if best.gain > choosing.CLEAR * best.error else "not clearly better" if best.gain > 0 else "WORSE"
-    gain = f"{best.gain:+.3f} ± {best.error:.3f} of pairs in the right order"
+    spread = "too few runs to say how sure" if best.known_error is None else f"± {best.known_error:.3f}"
+    gain = f"{best.gain:+.3f} of pairs in the right order, {spread}"
     told.append(f"On later runs {best.candidate.name} is {word} than the default: {gain}.")
     return told
 
@@ -124,5 +125,5 @@ def shadow(artefact: Mapping[str, Any], scorer: Any, runs: Sequence[Run]) -> dic
     found = [Fold(samples.where(np.isin(samples.runs, block)), {candidate.method: model}) for block in blocks if len(block)]
     judged = choosing.judge(found, [DEFAULT, candidate], score_at)
     best = judged[-1] if judged else None
-    numbers = {"gain": round(best.gain, 4), "error": round(best.error, 4)} if best else {"gain": None, "error": None}
+    numbers = {"gain": round(best.gain, 4), "error": best.known_error} if best else {"gain": None, "error": None}
     return {"runs": len(since), "samples": len(samples), **numbers}

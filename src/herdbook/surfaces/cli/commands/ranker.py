@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from herdbook.surfaces.cli.commands import tune
+from herdbook.surfaces.cli.commands.retrain import gained
 from herdbook.surfaces.cli.invocation import Invocation
 from herdbook.surfaces.cli.problems import Usage
 from herdbook.surfaces.cli.terminal import Answer, line, table
@@ -62,5 +63,4 @@ def lines(answer: Answer) -> Iterator[str]:
 
 
 def gain(found: Answer) -> str:
-    known = found.get("gain")
-    return "not enough data" if known is None else f"{known:+.3f} ± {found['error']:.3f} over the default"
+    return "not enough data" if found.get("gain") is None else f"{gained(found)} over the default"

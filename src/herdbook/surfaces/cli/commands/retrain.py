@@ -32,13 +32,16 @@ def run(invocation: Invocation) -> int:
     return invocation.show(answer, lines(answer))
 
 
+def gained(judged: Answer) -> str:
+    """Over the default, with its standard error where that is known."""
+    error = judged["error"]
+    return f"{judged['gain']:+.3f}" + (", too few runs to say how sure" if error is None else f" ± {error:.3f}")
+
+
 def lines(answer: Answer) -> Iterator[str]:
     yield from map(line, answer["says"])
     yield f"from {answer['samples']} samples of {answer['runs']} runs; chosen: {line(answer['chosen'])}"
-    yield from table(
-        [line(each["candidate"]), f"{each['value']:.3f} in order", f"{each['gain']:+.3f} ± {each['error']:.3f}"]
-        for each in answer["tried"]
-    )
+    yield from table([line(each["candidate"]), f"{each['value']:.3f} in order", gained(each)] for each in answer["tried"])
     if answer["importances"]:
         yield "what it goes by, as loss when shuffled:"
         yield from table(
