@@ -6,11 +6,12 @@ that restates a claim shares its trust, a changed claim starts over, and going b
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from herdbook.base import clock, limits, strict_json, text
-from herdbook.base.errors import Forbidden, InvalidValue, UnknownEntry, VersionConflict
+from herdbook.base.errors import Forbidden, HerdbookError, InvalidValue, UnknownEntry, VersionConflict
 from herdbook.record import answers, seals, trust
 from herdbook.record.record import Record
 from herdbook.record.sessions import require_session
@@ -70,28 +71,163 @@ def draft(record: Record, stamp: Stamp, fields: dict[str, Any]) -> Draft:
     return Draft(*said, links, links_text, session, request_id, if_version, claim, body)
 
 
-def supersede(record: Record, tx: Transaction, stamp: Stamp, new: Draft, *, at: int) -> dict[str, Any]:
-    """Write the next version of a key, once per request id. Raises VersionConflict where `if_version` is not current."""
-    session = require_session(record, tx, stamp, new.session) if new.session else None
-    path = record.path_id(stamp.tenant, new.path, tx)
-    asked = {"tenant": stamp.tenant, "id": new.request_id, "path": path, "key": new.key, "claim": new.claim}
-    found = tx.row("before_write", asked)
-    assert found is not None
-    if found[0] is not None:
-        return written(new, Written(*answers.unless_another(found, "write", new.request_id, new.body)))
-    head = None if found[2] is None else found[2:10]
-    claim = None if found[10] is None else found[10:]
-    current = head[1] if head else 0
-    if new.if_version is not None and new.if_version != current:
-        raise VersionConflict(f"{new.key!r} is at version {current}, not {new.if_version}: read it again, then decide")
-    if head and claim and says_the_same(head, new):
-        done = affirm(tx, stamp, head, claim, path=path, at=at)
-        answers.keep(tx, stamp.tenant, "write", new.request_id, new.body, done)
-    else:
-        author = session.agent if session else stamp.identity
-        path = add_path(record, tx, stamp.tenant, new.path) if path is None else path
-        done = append(record, tx, stamp, new, head, claim, path=path, author=author, at=at)
-    return written(new, done)
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One write on its way into a transaction."""
+
+    record: Record
+    now: Callable[[], int]  # the time at which its turn comes
+    stamp: Stamp
+    new: Draft
+
+    def __call__(self, tx: Transaction) -> dict[str, Any]:
+        done = supersede(tx, [self])[0]
+        if isinstance(done, HerdbookError):
+            raise done
+        return done
+
+    @property
+    def together(self) -> Callable[[Transaction, Sequence[Writing]], list[Any]]:
+        return supersede
+
+
+def supersede(tx: Transaction, writes: Sequence[Writing]) -> list[dict[str, Any] | HerdbookError]:
+    """Write the next versions of keys as if one after another, each once per request id; one that is refused changes nothing.
+
+    All that they have to know is asked at once, and what they come to is told at once: that is most of what a write costs.
+    """
+    asked = [(each.stamp.tenant, each.new.request_id, each.new.path, each.new.key, each.new.claim) for each in writes]
+    done: list[dict[str, Any] | HerdbookError] = []
+    batch = Batch(tx)
+    for each, found in zip(writes, tx.each("before_write", asked), strict=True):
+        try:
+            done.append(written(each.new, batch.written(each, found)))
+        except HerdbookError as refusal:
+            if refusal.retry:  # of the whole batch: the disk, or the connection
+                raise
+            done.append(refusal)
+    batch.tell()
+    return done
+
+
+class Batch:
+    """What writes have come to so far, for those after them; and their rows, until they are told."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self.tx = tx
+        self.answers: dict[tuple[int, str], tuple[bytes, str]] = {}
+        self.paths: dict[tuple[int, str], int] = {}
+        self.heads: dict[tuple[int, int, str], Row] = {}
+        self.claims: dict[tuple[int, int, bytes], Row] = {}
+        self.entries_told: list[Row] = []
+        self.claims_told: list[Row] = []
+        self.versions_told: list[Row] = []
+        self.changes: list[tuple[str, dict[str, Any]]] = []
+
+    def written(self, write: Writing, found: Row) -> Written:
+        """Raises VersionConflict where `if_version` is not current."""
+        record, stamp, new, tenant = write.record, write.stamp, write.new, write.stamp.tenant
+        session = require_session(record, self.tx, stamp, new.session) if new.session else None
+        answered = self.answers.get((tenant, new.request_id)) or (None if found[0] is None else found[:2])
+        if answered is not None:
+            return Written(*answers.unless_another(answered, "write", new.request_id, new.body))
+        if not record.reach.covers(new.path):
+            raise Forbidden(f"this key does not reach {new.path!r}: use one whose patterns cover it")
+        path = self.paths.get((tenant, new.path), found[2])
+        head = None if path is None else self.heads.get((tenant, path, new.key), None if found[3] is None else found[3:11])
+        claim = None if head is None else self.claims.get((tenant, head[0], new.claim), None if found[11] is None else found[11:])
+        current = head[1] if head else 0
+        if new.if_version is not None and new.if_version != current:
+            raise VersionConflict(f"{new.key!r} is at version {current}, not {new.if_version}: read it again, then decide")
+        if head and claim and says_the_same(head, new):
+            return self.affirmed(stamp, new, head, claim, path=path, at=write.now())
+        origin = self.derived_origin(record, stamp, new) if new.links else stamp.origin
+        path = self.add_path(tenant, new.path) if path is None else path
+        return self.appended(write, head, claim, path=path, origin=origin, author=session.agent if session else stamp.identity)
+
+    def affirmed(self, stamp: Stamp, new: Draft, head: Row, claim_row: Row, *, path: int | None, at: int) -> Written:
+        """Count and date a claim made again. Its confidence stays: repeating a thing does not make it truer."""
+        entry, number, version, claim, standing_version, *_ = head
+        done = Written(number, "affirmed", claim_row[1], trust.earned(standing_of(claim_row), version, standing_version), at)
+        self.changes.append(("affirm_claim", {"tenant": stamp.tenant, "path": path, "entry": entry, "claim": claim, "at": at}))
+        answers.keep(self.tx, stamp.tenant, "write", new.request_id, new.body, done)
+        self.answers[stamp.tenant, new.request_id] = new.body, done.as_json()
+        return done
+
+    def appended(
+        self, write: Writing, head: Row | None, claim_row: Row | None, *, path: int, origin: str, author: str
+    ) -> Written:
+        """Add a version, and a claim if nobody claimed this before."""
+        stamp, new, tenant, at = write.stamp, write.new, write.stamp.tenant, write.now()
+        number = head[1] + 1 if head else 1
+        version, entry = self.tx.next_id(), head[0] if head else self.tx.next_id()
+        stated = trust.FRESH_CONFIDENCE if new.stated is None else new.stated
+        # An operator's own words stand with the claim at once; an agent's have to earn it, as any of its words.
+        restates = claim_row is not None and claim_stands(claim_row) and stamp.origin in TRUSTED_ORIGINS
+        stands = version if restates else head and head[4]
+        if claim_row is None:
+            how, confidence, standing = "new", stated, "unproven"
+            self.claims_told.append((tenant, path, entry, new.claim, stated, stated))
+            self.claims[tenant, entry, new.claim] = (new.claim, stated, 0, 0, 0.0, 0.0, 0.0)
+        else:
+            how, confidence = "restated" if head and new.claim == head[3] else "returned", claim_row[1]
+            standing = standing_of(claim_row)
+            standing = standing if restates or not trust.acts(standing) else "unproven"
+        if head:
+            step = {"tenant": tenant, "path": path, "key": new.key, "number": number, "version": version, "claim": new.claim}
+            self.changes.append(("supersede_entry", {**step, "standing": stands}))
+        else:
+            self.entries_told.append((tenant, entry, path, new.key, version, new.claim))
+        said = (
+            new.value_text,
+            new.why,
+            new.kind,
+            as_stored(worked=new.worked),
+            stated,
+            new.applies_when,
+            new.expires_at,
+            new.links_text,
+            origin,
+            author,
+            stamp.identity,
+            new.session,
+            stamp.box,
+            at,
+            new.request_id,
+        )
+        seal = write.record.seal("version", tenant, version, entry, new.claim, new.path, new.key, number, *said)
+        done = Written(number, how, confidence, standing, at)
+        answer = done.as_json()
+        self.versions_told.append((tenant, version, entry, path, new.key, number, new.claim, *said, new.body, answer, seal))
+        self.heads[tenant, path, new.key] = (entry, number, version, new.claim, stands, new.why, new.links_text, new.expires_at)
+        self.answers[tenant, new.request_id] = new.body, answer
+        return done
+
+    def add_path(self, tenant: int, path: str) -> int:
+        """The number of a path, which is made on first use."""
+        number = self.paths[tenant, path] = self.tx.next_id()
+        self.tx.run("insert_path", {"tenant": tenant, "id": number, "path": path})
+        return number
+
+    def tell(self) -> None:
+        """Heads come first: they are what serialises writers."""
+        self.tx.many("insert_entry", self.entries_told)
+        self.tx.many("insert_claim", self.claims_told)
+        for query, params in self.changes:
+            self.tx.run(query, params)
+        self.tx.many("insert_version", self.versions_told)
+        for told in (self.entries_told, self.claims_told, self.changes, self.versions_told):
+            told.clear()
+
+    def derived_origin(self, record: Record, stamp: Stamp, new: Draft) -> str:
+        """The least trusted origin among the writer's own and those of what this was derived from. Raises UnknownEntry."""
+        self.tell()  # a link may point to what was written just before
+        origins = [stamp.origin]
+        for link in new.links:
+            found = linked(record, self.tx, stamp.tenant, link)
+            if link["rel"] == "derived_from":
+                origins.append(found)
+        return max(origins, key=ORIGINS.index)
 
 
 def says_the_same(head: Row, new: Draft) -> bool:
@@ -112,74 +248,6 @@ class Written(NamedTuple):
     def as_json(self) -> str:
         """As the encoder would write it; written out, since every write pays for it."""
         return f'[{self.number},"{self.how}",{self.confidence!r},"{self.standing}",{self.at}]'
-
-
-def affirm(tx: Transaction, stamp: Stamp, head: Row, claim_row: Row, *, path: int | None, at: int) -> Written:
-    """Count and date a claim made again. Its confidence stays: repeating a thing does not make it truer."""
-    entry, number, version, claim, standing_version, *_ = head
-    tx.run("affirm_claim", {"tenant": stamp.tenant, "path": path, "entry": entry, "claim": claim, "at": at})
-    return Written(number, "affirmed", claim_row[1], trust.earned(standing_of(claim_row), version, standing_version), at)
-
-
-def append(
-    record: Record,
-    tx: Transaction,
-    stamp: Stamp,
-    new: Draft,
-    head: Row | None,
-    claim_row: Row | None,
-    *,
-    path: int,
-    author: str,
-    at: int,
-) -> Written:
-    """Add a version, and a claim if nobody claimed this before. The head is moved first: it is what serialises writers."""
-    tenant = stamp.tenant
-    number = head[1] + 1 if head else 1
-    version, entry = tx.next_id(), head[0] if head else tx.next_id()
-    stated = trust.FRESH_CONFIDENCE if new.stated is None else new.stated
-    # An operator's own words stand with the claim at once; an agent's have to earn it, as any of its words.
-    restates = claim_row is not None and claim_stands(claim_row) and stamp.origin in TRUSTED_ORIGINS
-    row = {
-        "tenant": tenant,
-        "path": path,
-        "key": new.key,
-        "entry": entry,
-        "number": number,
-        "version": version,
-        "claim": new.claim,
-        "standing": version if restates else head and head[4],
-        "confidence": stated,
-    }
-    tx.run("supersede_entry" if head else "insert_entry", row)
-    if claim_row is None:
-        tx.run("insert_claim", row)
-        how, confidence, standing = "new", stated, "unproven"
-    else:
-        how, confidence = "restated" if head and new.claim == head[3] else "returned", claim_row[1]
-        standing = standing_of(claim_row)
-        standing = standing if restates or not trust.acts(standing) else "unproven"
-    said = (
-        new.value_text,
-        new.why,
-        new.kind,
-        as_stored(worked=new.worked),
-        stated,
-        new.applies_when,
-        new.expires_at,
-        new.links_text,
-        derived_origin(record, tx, stamp, new) if new.links else stamp.origin,
-        author,
-        stamp.identity,
-        new.session,
-        stamp.box,
-        at,
-        new.request_id,
-    )
-    seal = record.seal("version", tenant, version, entry, new.claim, new.path, new.key, number, *said)
-    done = Written(number, how, confidence, standing, at)
-    tx.run("insert_version", (tenant, version, entry, path, new.key, number, new.claim, *said, new.body, done.as_json(), seal))
-    return done
 
 
 def as_stored(*, worked: bool | None) -> int | None:
@@ -229,25 +297,6 @@ def standing_of(claim_row: Row) -> str:
 
 def claim_stands(claim_row: Row) -> bool:
     return trust.acts(standing_of(claim_row))
-
-
-def add_path(record: Record, tx: Transaction, tenant: int, path: str) -> int:
-    """The number of a path, which is made on first use."""
-    if not record.reach.covers(path):
-        raise Forbidden(f"this key does not reach {path!r}: use one whose patterns cover it")
-    number = tx.next_id()
-    tx.run("insert_path", {"tenant": tenant, "id": number, "path": path})
-    return number
-
-
-def derived_origin(record: Record, tx: Transaction, stamp: Stamp, new: Draft) -> str:
-    """The least trusted origin among the writer's own and those of what this was derived from. Raises UnknownEntry."""
-    origins = [stamp.origin]
-    for link in new.links:
-        found = linked(record, tx, stamp.tenant, link)
-        if link["rel"] == "derived_from":
-            origins.append(found)
-    return max(origins, key=ORIGINS.index)
 
 
 def linked(record: Record, tx: Transaction, tenant: int, link: dict[str, Any]) -> str:

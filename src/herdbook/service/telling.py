@@ -42,10 +42,9 @@ def written(service: Service, caller: Caller, request: requests.Write) -> Work:
     del fields["approach"]
     fields["links"] = [msgspec.to_builtins(link) for link in request.links]
     draft = entries.draft(service.record, caller.stamp, fields)
-    service.record.path_id(caller.tenant, draft.path)  # what is known before the transaction need not be asked inside it
     if draft.session is not None:
-        service.record.session(caller.tenant, draft.session)
-    return stamped(service, caller, entries.supersede, draft)
+        service.record.session(caller.tenant, draft.session)  # what is known before the transaction need not be asked inside it
+    return entries.Writing(service.record, service.clock.now, caller.stamp, draft)
 
 
 def record_action(service: Service, caller: Caller, request: requests.RecordAction) -> Work:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from herdbook.testing.record_artefacts import ArtefactsContract
 from herdbook.testing.record_attesting import AttestingContract
+from herdbook.testing.record_batches import BatchContract
 from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, at_once, box, person, refusal, refused
 from herdbook.testing.record_erasing import ErasingContract
 from herdbook.testing.record_following import FollowingContract
@@ -30,6 +31,7 @@ __all__ = ["ENTITY", "Book", "Desk", "RecordContract", "as_bytes", "at_once", "b
 class RecordContract(
     WritingContract,
     OnceContract,
+    BatchContract,
     TrustContract,
     AttestingContract,
     ReadingContract,

@@ -65,6 +65,10 @@ class Reader(Protocol):
 class Transaction(Reader, Protocol):
     """One durable unit of work. No other writes for its tenant meanwhile, so what it has looked up stays as it was."""
 
+    def each(self, query: str, asked: Sequence[Sequence[Any]]) -> list[Row]:
+        """The one row of the same query for each of these parameters, asked together."""
+        ...
+
     def run(self, query: str, params: Params) -> None:
         """Change something."""
         ...
@@ -83,6 +87,14 @@ class Transaction(Reader, Protocol):
 
 
 Work = Callable[[Transaction], Any]
+# Some work knows how to do several of its kind at once, as its attribute `together`: what each came to, or its refusal, which
+# has changed nothing.
+Together = Callable[[Transaction, Sequence[Any]], list[Any]]
+
+
+def together_of(work: Work) -> Together | None:
+    found: Together | None = getattr(work, "together", None)
+    return found
 
 
 class Planned(NamedTuple):

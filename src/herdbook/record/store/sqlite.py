@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ from herdbook.base.errors import (
     UnknownEntry,
 )
 from herdbook.base.ids import RowIds
+from herdbook.record.store.batches import Apart, each_by, in_hope
 from herdbook.record.store.journal import ReadsJournal
 from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Row, Serving, Work
 from herdbook.record.store.queries import blocks_of, for_rows, load_migrations, load_queries
@@ -55,6 +57,7 @@ class Connection:
         self.raw.execute("PRAGMA foreign_keys=ON")
         self.raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         self._execute = self.raw.execute
+        self.changed = False
         self._kept_at, self._kept = -1, dict[tuple[Any, ...], list[Row]]()
         self.next_id = ids.next
 
@@ -73,6 +76,12 @@ class Connection:
 
     def rows_of(self, queries: Sequence[str], params: Params) -> list[list[Row]]:
         return [self.rows(query, params) for query in queries]
+
+    def each(self, query: str, asked: Sequence[Sequence[Any]]) -> list[Row]:
+        try:
+            return [self._execute(QUERIES[query], params).fetchone() for params in asked]
+        except REFUSED as problem:
+            raise translated(problem) from problem
 
     def data_version(self) -> int:
         """Another number once anybody but this connection has committed anything."""
@@ -94,13 +103,20 @@ class Connection:
                 self._kept[key] = rows
         return rows
 
+    @property
+    def failed(self) -> bool:
+        """On a full disk the engine itself undoes everything."""
+        return not self.raw.in_transaction
+
     def run(self, query: str, params: Params) -> None:
+        self.changed = True
         try:
             self._execute(QUERIES[query], params)
         except REFUSED as problem:
             raise translated(problem) from problem
 
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
+        self.changed = True
         try:
             for block in blocks_of(rows):
                 self._execute(for_rows(QUERIES[query], len(block)), [part for row in block for part in row])
@@ -181,10 +197,15 @@ class SqliteStore:
             self._turn.release()
 
     def write_batch(self, plans: Sequence[Planned]) -> list[Any]:
-        try:
-            return self._durably(lambda tx: [attempt(tx, plan.work) for plan in plans])
-        except HerdbookError as problem:  # begin or commit failed: nothing of the batch is stored
-            return [problem] * len(plans)
+        works = [plan.work for plan in plans]
+        for way in (in_hope, partial(each_by, kept_apart)):
+            try:
+                return self._durably(partial(way, works))
+            except Apart:
+                continue
+            except HerdbookError as problem:  # begin or commit failed: nothing of the batch is stored
+                return [problem] * len(plans)
+        raise AssertionError("a member that is kept apart fails alone")
 
     def note_reads(self, exposures: Sequence[Exposure], serving: Serving | None = None) -> None:
         try:
@@ -343,8 +364,8 @@ def after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=after_fork_in_child)
 
 
-def attempt(tx: Connection, work: Work) -> Any:
-    """One member of a batch, undone alone if it fails."""
+def kept_apart(tx: Connection, work: Work) -> Any:
+    """One member of a careful batch, undone alone if it fails."""
     tx.raw.execute("SAVEPOINT member")
     try:
         result = work(tx)

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from herdbook.base import limits
@@ -20,7 +21,7 @@ from herdbook.base.errors import HerdbookError
 from herdbook.record import audit
 from herdbook.record.audit import Act, Chains, End
 from herdbook.record.record import Record
-from herdbook.record.store.protocol import Planned, Transaction, Work
+from herdbook.record.store.protocol import Planned, Together, Transaction, Work, together_of
 from herdbook.service.callers import Caller
 
 LOG = logging.getLogger("herdbook.audit")
@@ -30,6 +31,7 @@ MINTING: Final = frozenset({"box_pass"})  # a credential that did not exist befo
 NAMES: Final = ("key", "session", "ref", "box")  # of a request, beside its entity; never a text or a value
 NAMES_OF_ADMINS: Final = ("name", "tenant", "role")
 SECONDS: Final = 1.0
+ENCODER: Final = json.JSONEncoder(ensure_ascii=False)  # made once: making one costs as much as such a row
 WAITING_MAX: Final = 50_000
 FLUSHED_MAX: Final = 5_000
 
@@ -49,6 +51,21 @@ class Audited:
             raise
         self.act = self.act._replace(code="ok")  # a retry of the batch may have refused it before
         return answer
+
+    @property
+    def together(self) -> Together | None:
+        return None if together_of(self.work) is None else audited_together
+
+
+def audited_together(tx: Transaction, works: Sequence[Audited]) -> list[Any]:
+    """Work of one kind, done at once."""
+    done: list[Any] = []
+    for at_once, alike in groupby(works, key=lambda each: together_of(each.work)):
+        assert at_once is not None
+        done += at_once(tx, [each.work for each in alike])
+    for each, result in zip(works, done, strict=True):
+        each.act = each.act._replace(code=result.code if isinstance(result, HerdbookError) else "ok")
+    return done
 
 
 class AuditFailed(Exception):
@@ -75,7 +92,7 @@ class Auditor:
         names = (*NAMES, *NAMES_OF_ADMINS) if scope in ALWAYS else NAMES
         said = {name: fields[name] for name in names if name in fields and is_name(fields[name])}
         entity = fields.get("entity")
-        what = json.dumps(said, ensure_ascii=False) if said else "{}"
+        what = ENCODER.encode(said) if said else "{}"
         who = (caller.identity, caller.key, caller.box, caller.channel)
         return Act(caller.tenant, self.clock.now(), request, *who, verb, entity if is_name(entity) else None, what, code)
 

@@ -62,12 +62,15 @@ class Transaction:
             self.failed = True
             raise translated(problem) from problem
 
+    def each(self, query: str, asked: Sequence[Sequence[Any]]) -> list[Row]:
+        return self.rows(query, in_columns(asked))
+
     def run(self, query: str, params: Params) -> None:
         self._tell(QUERIES[query], params)
 
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
         if rows:  # in arrays, a column each: one statement, prepared once, whatever their number
-            self._tell(QUERIES[query], [list(column) for column in zip(*rows, strict=True)])
+            self._tell(QUERIES[query], in_columns(rows))
 
     def _tell(self, statement: str, params: Params) -> None:
         self.changed = True
@@ -88,6 +91,10 @@ class Transaction:
         finally:
             self.tenant = before
             opened_for(self.raw, before)
+
+
+def in_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def opened_for(raw: Raw, tenant: int | None) -> psycopg.Cursor[tuple[Any, ...]]:

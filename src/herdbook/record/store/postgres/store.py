@@ -22,6 +22,7 @@ from psycopg_pool import ConnectionPool, PoolClosed
 
 from herdbook.base.errors import Broken, HerdbookError, SchemaNewer, Unavailable
 from herdbook.base.ids import RowIds
+from herdbook.record.store.batches import Apart, each_by, in_hope
 from herdbook.record.store.postgres.connection import QUERIES, Raw, Transaction, opened_for, prepare
 from herdbook.record.store.postgres.refusals import REFUSED, Passing, translated
 from herdbook.record.store.postgres.setup import APP_ROLE, CONNECT_SECONDS, SCHEMA, mistakes_in, unbalanced_in, what_is_wrong
@@ -186,13 +187,13 @@ class PostgresStore:
 
     def _write_share(self, tenant: int, works: list[Work]) -> list[Any]:
         """All in one transaction, hoping that none fails; after a failure once more, with each kept apart from the others."""
-        for one in (refused_or_done, kept_apart):
+        for way in (in_hope, partial(each_by, kept_apart)):
             try:
-                return self._again(partial(self._durably, tenant, partial(all_of, one, works)))
+                return self._again(partial(self._durably, tenant, partial(way, works)))
             except Apart:
                 continue
             except HerdbookError as problem:  # nothing is stored
-                if isinstance(problem, Unavailable) or len(works) == 1 or one is kept_apart:
+                if isinstance(problem, Unavailable) or len(works) == 1 or way is not in_hope:
                     return [problem] * len(works)
         raise AssertionError("a member that is kept apart fails alone")
 
@@ -252,27 +253,6 @@ class PostgresStore:
                     with suppress(psycopg.Error, PoolClosed):
                         self._pool.check()  # the others are likely gone too
         raise Unavailable
-
-
-class Apart(Exception):
-    """A member of a batch failed after it had changed something: the batch has to be done again, each member kept apart."""
-
-
-def all_of(one: Callable[[Transaction, Work], Any], works: Sequence[Work], tx: Transaction) -> list[Any]:
-    return [one(tx, work) for work in works]
-
-
-def refused_or_done(tx: Transaction, work: Work) -> Any:
-    """One member of a hopeful batch. One that is refused before it changed anything needs no undoing."""
-    tx.changed = False
-    try:
-        return work(tx)
-    except HerdbookError as problem:
-        if tx.failed and isinstance(problem, Unavailable):
-            raise  # of the whole batch
-        if tx.failed or tx.changed:
-            raise Apart from problem
-        return problem
 
 
 def kept_apart(tx: Transaction, work: Work) -> Any:

@@ -7,21 +7,27 @@ SELECT id FROM path WHERE tenant = %(tenant)s AND path = %(path)s;
 INSERT INTO path (tenant, id, path) VALUES (%(tenant)s, %(id)s, %(path)s);
 
 -- name: before_write
--- All that a write has to know, asked at once: what its id came to, whether it made a version or re-affirmed one; the head and what its
--- current version asserts; and the record of the claim, which an old claim finds again.
-SELECT x.body, x.answered, e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at,
+-- All that writes have to know, asked at once, a row for each: what its id came to, whether it made a version or re-affirmed one; the
+-- path; the head and what its current version asserts; and the record of the claim, which an old claim finds again.
+SELECT x.body, x.answered, p.id, e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at,
        c.digest, c.confidence, c.observed, c.corroborated, c.held, c.failed, c.failed_since
-FROM (SELECT 1 AS one) f
-LEFT JOIN (SELECT body, answered FROM version WHERE tenant = %(tenant)s AND request = %(id)s
-           UNION ALL SELECT digest, answer FROM request WHERE tenant = %(tenant)s AND verb = 'write' AND id = %(id)s) x ON true
-LEFT JOIN entry e ON e.tenant = %(tenant)s AND e.path = %(path)s AND e.key = %(key)s
-LEFT JOIN LATERAL (SELECT w.why, w.links, w.expires_at FROM version w WHERE w.tenant = e.tenant AND w.id = e.version OFFSET 0) v ON true
-LEFT JOIN LATERAL (SELECT d.* FROM claim d WHERE d.tenant = e.tenant AND d.path = e.path AND d.entry = e.id AND d.digest = %(claim)s
-                   OFFSET 0) c ON true;
+FROM (SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::bytea[]) WITH ORDINALITY OFFSET 0)
+       f (tenant, request, path, key, claim, nth)
+LEFT JOIN LATERAL (SELECT w.body, w.answered FROM version w WHERE w.tenant = f.tenant AND w.request = f.request
+                   UNION ALL SELECT r.digest, r.answer FROM request r
+                   WHERE r.tenant = f.tenant AND r.verb = 'write' AND r.id = f.request OFFSET 0) x ON true
+LEFT JOIN LATERAL (SELECT q.id FROM path q WHERE q.tenant = f.tenant AND q.path = f.path OFFSET 0) p ON true
+LEFT JOIN LATERAL (SELECT h.* FROM entry h WHERE h.tenant = f.tenant AND h.path = p.id AND h.key = f.key OFFSET 0) e ON true
+LEFT JOIN LATERAL (SELECT w.why, w.links, w.expires_at FROM version w WHERE w.tenant = f.tenant AND w.id = e.version OFFSET 0) v ON true
+LEFT JOIN LATERAL (SELECT d.* FROM claim d WHERE d.tenant = f.tenant AND d.path = p.id AND d.entry = e.id AND d.digest = f.claim
+                   OFFSET 0) c ON true
+ORDER BY f.nth;
 
 -- name: insert_entry
 -- The head of a new entry.
-INSERT INTO entry (tenant, id, path, key, number, version, claim) VALUES (%(tenant)s, %(entry)s, %(path)s, %(key)s, 1, %(version)s, %(claim)s);
+INSERT INTO entry (tenant, id, path, key, number, version, claim)
+SELECT t.tenant, t.id, t.path, t.key, 1, t.version, t.claim
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::bigint[], %s::bytea[]) t (tenant, id, path, key, version, claim);
 
 -- name: supersede_entry
 -- Move the head on by one; a trigger refuses any other step.
@@ -32,12 +38,14 @@ WHERE tenant = %(tenant)s AND path = %(path)s AND key = %(key)s;
 -- Append-only; a trigger refuses a gap in the numbers.
 INSERT INTO version (tenant, id, entry, path, key, number, claim, value, why, kind, worked, confidence, applies_when, expires_at, links,
                      origin, author, identity, session, box, at, request, body, answered, seal)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::bigint[], %s::bytea[], %s::text[], %s::text[],
+                     %s::text[], %s::smallint[], %s::float8[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[],
+                     %s::text[], %s::text[], %s::bigint[], %s::text[], %s::bytea[], %s::text[], %s::bytea[]);
 
 -- name: insert_claim
 -- A changed claim starts over at the confidence its author states.
 INSERT INTO claim (tenant, path, entry, digest, initial, confidence)
-VALUES (%(tenant)s, %(path)s, %(entry)s, %(claim)s, %(confidence)s, %(confidence)s);
+SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bytea[], %s::float8[], %s::float8[]);
 
 -- name: affirm_claim
 -- The same claim for the same reason is counted and dated, not stored again.

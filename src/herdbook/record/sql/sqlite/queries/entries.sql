@@ -7,21 +7,22 @@ SELECT id FROM path WHERE tenant = :tenant AND path = :path;
 INSERT INTO path (tenant, id, path) VALUES (:tenant, :id, :path);
 
 -- name: before_write
--- All that a write has to know, asked at once: what its id came to, whether it made a version or re-affirmed one; the head and what its
--- current version asserts; and the record of the claim, which an old claim finds again.
-SELECT x.body, x.answered, e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at,
+-- All that a write has to know, asked at once: what its id came to, whether it made a version or re-affirmed one; the path; the head and
+-- what its current version asserts; and the record of the claim, which an old claim finds again.
+SELECT x.body, x.answered, p.id, e.id, e.number, e.version, e.claim, e.standing_version, v.why, v.links, v.expires_at,
        c.digest, c.confidence, c.observed, c.corroborated, c.held, c.failed, c.failed_since
 FROM (SELECT 1 AS one) f
-LEFT JOIN (SELECT body, answered FROM version WHERE tenant = :tenant AND request = :id
-           UNION ALL SELECT digest, answer FROM request WHERE tenant = :tenant AND verb = 'write' AND id = :id) x ON 1
-LEFT JOIN entry e ON e.tenant = :tenant AND e.path = :path AND e.key = :key
+LEFT JOIN (SELECT body, answered FROM version WHERE tenant = ?1 AND request = ?2
+           UNION ALL SELECT digest, answer FROM request WHERE tenant = ?1 AND verb = 'write' AND id = ?2) x ON 1
+LEFT JOIN path p ON p.tenant = ?1 AND p.path = ?3
+LEFT JOIN entry e ON e.tenant = ?1 AND e.path = p.id AND e.key = ?4
 LEFT JOIN version v ON v.tenant = e.tenant AND v.id = e.version
-LEFT JOIN claim c ON c.tenant = :tenant AND c.path = :path AND c.entry = e.id AND c.digest = :claim;
+LEFT JOIN claim c ON c.tenant = ?1 AND c.path = p.id AND c.entry = e.id AND c.digest = ?5;
 
 -- name: insert_entry
 -- The head of a new entry.
 INSERT INTO entry (tenant, id, path, key, number, version, claim, touched)
-VALUES (:tenant, :entry, :path, :key, 1, :version, :claim, (SELECT id FROM latest));
+VALUES (?, ?, ?, ?, 1, ?, ?, (SELECT id FROM latest));
 
 -- name: supersede_entry
 -- Move the head on by one; a trigger refuses any other step.
@@ -38,7 +39,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 -- name: insert_claim
 -- A changed claim starts over at the confidence its author states.
 INSERT INTO claim (tenant, path, entry, digest, initial, confidence, touched)
-VALUES (:tenant, :path, :entry, :claim, :confidence, :confidence, (SELECT id FROM latest));
+VALUES (?, ?, ?, ?, ?, ?, (SELECT id FROM latest));
 
 -- name: affirm_claim
 -- The same claim for the same reason is counted and dated, not stored again.
