@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Protocol
 
-from herdbook.base.errors import HerdbookError, Unavailable
+from herdbook.base.errors import Busy, DiskFull, HerdbookError, Unavailable
 from herdbook.record.store.protocol import Transaction, Work, together_of
 
 
@@ -59,7 +59,7 @@ def refused_or_done(tx: Hopeful, work: Callable[[Any], Any]) -> Any:
     try:
         return work(tx)
     except HerdbookError as problem:
-        if tx.failed and isinstance(problem, Unavailable):
+        if isinstance(problem, DiskFull | Busy) or (tx.failed and isinstance(problem, Unavailable)):
             raise  # of the whole batch
         if tx.failed or tx.changed:
             raise Apart from problem

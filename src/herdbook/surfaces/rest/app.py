@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -20,7 +21,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
-from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from herdbook.base.claims import parted
@@ -103,25 +103,37 @@ class RestApp:
             "client.py": self.show_client,
         }
         shown = None if web is None else WebEndpoint(self, web(self.perform))
-        self.router = Router(
-            [
-                Route("/v1/stream", StreamEndpoint(self)),
-                Route("/v1/traces", SpansEndpoint(self)),
-                Route("/v1/models", ModelsEndpoint(self)),
-                Route("/v1/models/{model}", ModelsEndpoint(self)),
-                Route("/v1/chat/completions", CompletionsEndpoint(self, self.models)),
-                Route("/v1/{verb}", VerbEndpoint(self)),
-                Route("/boxes/{box}/v1/{verb}", AssertedEndpoint(self)),
-                *(Route(f"/{name}", PageEndpoint(self, name, pages[name])) for name in pages),
-                *([] if self.mounted is None else [Route("/mcp", MountedEndpoint(self, self.mounted))]),
-                *([] if shown is None else [Route(at, shown) for at in ("/", "/web/{page}")]),
-            ],
-            redirect_slashes=False,
-            default=UnknownEndpoint(self),
-        )
+        self.unknown = UnknownEndpoint(self)
+        verbs, models = VerbEndpoint(self), ModelsEndpoint(self)
+        self.addresses = {
+            "/v1/stream": StreamEndpoint(self),
+            "/v1/traces": SpansEndpoint(self),
+            "/v1/models": models,
+            "/v1/chat/completions": CompletionsEndpoint(self, self.models),
+            **{f"/{name}": PageEndpoint(self, name, page) for name, page in pages.items()},
+            **({} if self.mounted is None else {"/mcp": MountedEndpoint(self, self.mounted)}),
+            **({} if shown is None else {"/": shown}),
+        }
+        self.below = [
+            (re.compile("/v1/(?P<verb>[^/]+)"), verbs),
+            (re.compile("/boxes/(?P<box>[^/]+)/v1/(?P<verb>[^/]+)"), AssertedEndpoint(self)),
+            (re.compile("/v1/models/(?P<model>[^/]+)"), models),
+            *([] if shown is None else [(re.compile("/web/(?P<page>[^/]+)"), shown)]),
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.router(scope, receive, send)
+        await self.at(scope)(scope, receive, send)
+
+    def at(self, scope: Scope) -> Endpoint:
+        """What answers at the address of a request."""
+        endpoint = self.addresses.get(scope["path"])
+        if endpoint is not None:
+            return endpoint
+        for pattern, found in self.below:
+            if match := pattern.fullmatch(scope["path"]):
+                scope["path_params"] = match.groupdict()
+                return found
+        return self.unknown
 
     async def close(self) -> None:
         if self.mounted is not None:

@@ -32,6 +32,27 @@ class NumberDumper(Dumper):
         return b"1" if obj else b"0"
 
 
+class ColumnDumper(Dumper):
+    """A list as an array's text, of a type that the statement names. The driver's own takes a pattern to each element."""
+
+    def dump(self, obj: Any) -> bytes:
+        encoding = "utf-8" if self.connection is None else self.connection.info.encoding
+        found = ("{" + ",".join(map(as_element, obj)) + "}").encode(encoding)
+        if b"\0" in found:
+            raise psycopg.DataError("a text cannot hold NUL")
+        return found
+
+
+def as_element(part: Any) -> str:
+    if part is None:
+        return "NULL"
+    if isinstance(part, str):
+        return '"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(part, bytes):
+        return f'"\\\\x{part.hex()}"'
+    return repr(int(part) if isinstance(part, bool) else part)
+
+
 class Transaction:
     """One transaction of one tenant, as the record's own code sees it."""
 
@@ -122,6 +143,7 @@ def prepare(raw: Raw, *, role: str, timeouts: dict[str, int]) -> None:
     raw.autocommit = True
     raw.adapters.register_dumper(int, Int8Dumper)  # else each size of number would be another statement to prepare
     raw.adapters.register_dumper(bool, NumberDumper)
+    raw.adapters.register_dumper(list, ColumnDumper)
     settings = {
         "search_path": "herdbook, pg_temp",
         **PLANNING,
