@@ -34,8 +34,7 @@ def canonical(value: object, *, bytes_max: int = limits.VALUE_BYTES_MAX) -> str:
     """The one text of a value: sorted keys, no spaces, UTF-8 kept as it is. Raises InvalidValue or TooLarge."""
     check(value, depth=0)
     text = ENCODER.encode(value)
-    whole_characters(text, what="value")
-    size = len(text) if text.isascii() else len(text.encode())
+    size = len(text) if text.isascii() else len(whole_characters(text, what="value").encode())
     if size > bytes_max:
         raise TooLarge(f"the value is {size} bytes as JSON, the limit is {bytes_max}: store a pointer to it instead")
     return text

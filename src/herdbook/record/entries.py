@@ -71,14 +71,14 @@ def draft(record: Record, stamp: Stamp, fields: dict[str, Any]) -> Draft:
     return Draft(*said, links, links_text, session, request_id, if_version, claim, body)
 
 
-@dataclass(frozen=True, slots=True)
 class Writing:
     """One write on its way into a transaction."""
 
-    record: Record
-    now: Callable[[], int]  # the time at which its turn comes
-    stamp: Stamp
-    new: Draft
+    __slots__ = ("new", "now", "record", "stamp")
+
+    def __init__(self, record: Record, now: Callable[[], int], stamp: Stamp, new: Draft) -> None:
+        self.record, self.stamp, self.new = record, stamp, new
+        self.now = now  # asked when its turn comes
 
     def __call__(self, tx: Transaction) -> dict[str, Any]:
         done = supersede(tx, [self])[0]

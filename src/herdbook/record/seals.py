@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from functools import lru_cache
 from typing import Final
 
 SEAL_BYTES: Final = 32
@@ -23,15 +22,7 @@ def packed(parts: tuple[Part, ...]) -> bytes:
 
 def seal(key: bytes, *parts: Part) -> bytes:
     """The seal of these parts."""
-    sealing = keyed(key).copy()
-    sealing.update(packed(parts))
-    return sealing.digest()
-
-
-@lru_cache(maxsize=16)
-def keyed(key: bytes) -> hmac.HMAC:
-    """A hash that has seen the key and no word yet: the same for every seal, and a good part of what one costs."""
-    return hmac.new(key, digestmod="sha256")
+    return hmac.digest(key, packed(parts), "sha256")
 
 
 def holds(key: bytes, expected: bytes | None, *parts: Part) -> bool:

@@ -78,10 +78,7 @@ class Connection:
         return [self.rows(query, params) for query in queries]
 
     def each(self, query: str, asked: Sequence[Sequence[Any]]) -> list[Row]:
-        try:
-            return [self._execute(QUERIES[query], params).fetchone() for params in asked]
-        except REFUSED as problem:
-            raise translated(problem) from problem
+        return [self.rows(query, params)[0] for params in asked]
 
     def data_version(self) -> int:
         """Another number once anybody but this connection has committed anything."""
@@ -116,6 +113,9 @@ class Connection:
             raise translated(problem) from problem
 
     def many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
+        if len(rows) == 1:
+            self.run(query, rows[0])
+            return
         self.changed = True
         try:
             for block in blocks_of(rows):
