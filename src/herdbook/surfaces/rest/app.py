@@ -126,6 +126,7 @@ class RestApp:
 
     def at(self, scope: Scope) -> Endpoint:
         """What answers at the address of a request."""
+        scope["path_params"] = {}
         endpoint = self.addresses.get(scope["path"])
         if endpoint is not None:
             return endpoint
