@@ -52,11 +52,13 @@ class Slow(Topics):
     """It makes vectors of passages when it may."""
 
     may: threading.Event = field(default_factory=threading.Event)
+    begun: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.may.set()
 
     def passages(self, texts: Sequence[str]) -> Any:
+        self.begun.set()
         assert self.may.wait(20)
         return super().passages(texts)
 
@@ -182,6 +184,7 @@ def test_stopping_leaves_no_thread_and_what_was_due_is_due_again(book: Book) -> 
     desk.brief(task="calendar")
     worker = meanings.worker
     assert worker is not None
+    assert embedder.begun.wait(20), "it is in the middle of the first batch"
     stopping = threading.Thread(target=meanings.close)
     stopping.start()
     assert meanings.stopped.wait(20)

@@ -63,4 +63,11 @@ def entry_row(entry: Answer) -> list[str]:
 
 
 def interval(estimate: float | None, low: float | None, high: float | None) -> str:
-    return "–" if estimate is None else f"{estimate:+.3g} ({low:+.3g} to {high:+.3g})"
+    if estimate is None or low is None or high is None:
+        return "–"
+    return f"{signed(estimate)} ({signed(low)} to {signed(high)})"
+
+
+def signed(number: float) -> str:
+    """With its sign, and nothing without one: minus zero would look like an effect."""
+    return f"{number:+.3g}" if round(number, 12) else "0"
