@@ -118,9 +118,14 @@ def in_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def opened_for(raw: Raw, tenant: int | None) -> psycopg.Cursor[tuple[Any, ...]]:
-    """Whose rows the rest of the transaction sees; the answer is to be compared. A command, since a cluster passes those on."""
+def open_for(raw: Raw, tenant: int | None) -> None:
+    """Whose rows the rest of the transaction sees. A command, since a cluster passes those on."""
     raw.execute(f"SET LOCAL app.tenant = '{'' if tenant is None else int(tenant)}'".encode())
+
+
+def opened_for(raw: Raw, tenant: int | None) -> psycopg.Cursor[tuple[Any, ...]]:
+    """The same; the answer is to be compared."""
+    open_for(raw, tenant)
     return raw.execute(QUERIES["whose"])
 
 

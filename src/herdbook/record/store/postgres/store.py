@@ -23,7 +23,7 @@ from psycopg_pool import ConnectionPool, PoolClosed
 from herdbook.base.errors import Broken, HerdbookError, SchemaNewer, Unavailable
 from herdbook.base.ids import RowIds
 from herdbook.record.store.batches import Apart, each_by, in_hope
-from herdbook.record.store.postgres.connection import QUERIES, Raw, Transaction, opened_for, prepare
+from herdbook.record.store.postgres.connection import QUERIES, Raw, Transaction, open_for, opened_for, prepare
 from herdbook.record.store.postgres.refusals import REFUSED, Passing, translated
 from herdbook.record.store.postgres.setup import APP_ROLE, CONNECT_SECONDS, SCHEMA, mistakes_in, unbalanced_in, what_is_wrong
 from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Row, Serving, Work
@@ -204,10 +204,12 @@ class PostgresStore:
             try:
                 with raw.pipeline():
                     raw.execute(begin)
-                    opened = opened_for(raw, tenant)
                     if begin == WRITING and tenant is not None:
-                        self._take_turn(tx, tenant, wait_seconds)
-                    assert_tenant(opened.fetchone(), tenant)
+                        open_for(raw, tenant)
+                        said = self._take_turn(tx, tenant, wait_seconds)
+                    else:
+                        said = opened_for(raw, tenant).fetchone()
+                    assert_tenant(said, tenant)
                     yield tx
                     raw.execute("COMMIT")
             except BaseException:
@@ -215,16 +217,20 @@ class PostgresStore:
                     raw.rollback()
                 raise
 
-    def _take_turn(self, tx: Transaction, tenant: int, wait_seconds: float | None) -> None:
+    def _take_turn(self, tx: Transaction, tenant: int, wait_seconds: float | None) -> Row:
+        """Says for which tenant the transaction was opened, so that nobody has to ask that by itself."""
         if wait_seconds is not None:
             tx.raw.execute("SELECT set_config('lock_timeout', %s, true)", (f"{max(1, int(wait_seconds * 1000))}ms",))
         turn = tx.raw.execute(QUERIES["take_turn"], {"tenant": tenant})
-        last = tx.raw.execute(QUERIES["last_version"], {"tenant": tenant})
-        held, found = turn.fetchone(), last.fetchone()
-        if held is None:  # there is no such tenant: it sees nothing, and its foreign keys refuse whatever it writes
-            return
-        self._ids.stay_above(max(held[0], (found and found[0]) or 0))
-        tx.raw.execute(QUERIES["fold_reads"], {"tenant": tenant, "folded": self.next_id()})
+        begun = tx.raw.execute(QUERIES["turn_begun"], {"tenant": tenant})
+        held, found = turn.fetchone(), begun.fetchone()
+        assert found is not None
+        said, last, reads_wait = found
+        if held is not None:  # else there is no such tenant: it sees nothing, and its foreign keys refuse whatever it writes
+            self._ids.stay_above(max(held[0], last or 0))
+            if reads_wait:
+                tx.raw.execute(QUERIES["fold_reads"], {"tenant": tenant, "folded": self.next_id()})
+        return (said,)
 
     @contextmanager
     def _borrow(self) -> Iterator[Raw]:

@@ -70,12 +70,15 @@ SELECT current_setting('app.tenant');
 -- One transaction at a time writes for a tenant: its ids then grow in the order of its commits, and nothing deadlocks.
 SELECT folded FROM tenant WHERE id = %(tenant)s FOR NO KEY UPDATE;
 
--- name: last_version
--- A tenant's ids grow in the order of its commits; a clock set back must not break that.
-SELECT greatest((SELECT id FROM version WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1),
+-- name: turn_begun
+-- For which tenant the transaction was opened. The largest of its ids: they grow in the order of its commits, and a clock set back must
+-- not break that. Whether reads wait to be folded: most turns find none, and what folds them costs most where there is nothing to do.
+SELECT current_setting('app.tenant'),
+       greatest((SELECT id FROM version WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1),
                 (SELECT id FROM outcome WHERE tenant = %(tenant)s ORDER BY id DESC LIMIT 1),
                 (SELECT id FROM attestation WHERE tenant = %(tenant)s AND id IS NOT NULL ORDER BY id DESC LIMIT 1),
-                (SELECT id FROM revision WHERE tenant = %(tenant)s AND id IS NOT NULL ORDER BY id DESC LIMIT 1));
+                (SELECT id FROM revision WHERE tenant = %(tenant)s AND id IS NOT NULL ORDER BY id DESC LIMIT 1)),
+       EXISTS (SELECT 1 FROM noted WHERE tenant = %(tenant)s);
 
 -- name: schema_there
 -- Whether db init was run in this database, and which migrations; somebody else's tables are nothing to us.
