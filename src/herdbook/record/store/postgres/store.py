@@ -206,7 +206,7 @@ class PostgresStore:
                     raw.execute(begin)
                     if begin == WRITING and tenant is not None:
                         open_for(raw, tenant)
-                        said = self._take_turn(tx, tenant, wait_seconds)
+                        said: Row | None = self._take_turn(tx, tenant, wait_seconds)
                     else:
                         said = opened_for(raw, tenant).fetchone()
                     assert_tenant(said, tenant)
