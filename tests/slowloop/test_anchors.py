@@ -11,7 +11,7 @@ from detect_secrets.plugins import keyword
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from herdbook.slowloop.export import scrub
+from herdbook.slowloop.export import anchors, scrub
 from herdbook.slowloop.export.anchors import Needs, Screen, needs
 
 FEW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
@@ -83,3 +83,9 @@ def test_letters_that_are_held_to_be_the_same_are(text: str) -> None:
     patterns = [re.compile("password|private_key", re.IGNORECASE), scrub.SSN]
     assert any(pattern.search(text) for pattern in patterns)
     assert Screen([[needs(pattern)] for pattern in patterns]).suspects(text).numbers
+
+
+def test_without_a_reader_of_patterns_each_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python without that private part would export nothing, or secrets."""
+    monkeypatch.setattr(anchors, "PARSER", None)
+    assert {0} == Screen([[needs(re.compile("AKIA[0-9]{9}"))]]).suspects("").numbers

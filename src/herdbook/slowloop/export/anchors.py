@@ -6,13 +6,14 @@ needs nothing: such a pattern is always tried. Texts are compared as shapes: in 
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-PARSER: Final[Any] = importlib.import_module("re._parser")  # what `re` itself reads patterns with
+PARSER_NAME: Final = "re._parser"  # what `re` itself reads patterns with; it is private, so a Python may come that has none
+PARSER: Final[Any] = importlib.import_module(PARSER_NAME) if importlib.util.find_spec(PARSER_NAME) else None
 TEXTS_MAX: Final = 64  # of one part of a pattern; more are looked for at no gain
 CHARACTERS_MAX: Final = 8
 BESIDE_WORDS: Final = "+/=\\-[]^`_"
@@ -95,7 +96,9 @@ class Screen:
                 break
             for part, members in parts:
                 if part in looks:
-                    found.update(number for has, run, number in members if (has == part or has in looks) and run in runs)
+                    for has, run, number in members:
+                        if number not in found and run in runs and has in looks:
+                            found.add(number)
         return Suspects(looks, found)
 
 
@@ -116,6 +119,8 @@ def shared(texts: set[str]) -> Iterator[tuple[str, set[str]]]:
 
 def needs(pattern: re.Pattern[str]) -> Needs:
     """Of one compiled pattern."""
+    if PARSER is None:
+        return UNKNOWN.needs
     return sequence(PARSER.parse(pattern.pattern, pattern.flags)).needs
 
 

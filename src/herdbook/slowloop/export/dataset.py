@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, Final
@@ -143,13 +143,14 @@ def written(folder: Path, collected: Collected, choices: Choices, write: targets
     with (folder / "rows.jsonl").open("wb") as mapping:
         for split, example in found(collected, choices):
             row = write(example, example.tools if example.tools is not None else tools.get(example.entity, []))
-            digest = blake2b(encode(row), digest_size=8).digest()
+            encoded = encode(row)
+            digest = blake2b(encoded, digest_size=8).digest()
             if digest in seen:
                 collected.left_out.add("duplicate", example.sources[0])
                 continue
             seen.add(digest)
             mapping.write(encode(place_of(example, split, files[split].count)) + b"\n")
-            files[split].add(row)
+            files[split].add(row, encoded)
             if example.note:
                 notes[example.note] += 1
     if choices.kind == "reward":
@@ -218,7 +219,7 @@ def found(collected: Collected, choices: Choices) -> Iterator[Found]:
 def of_run(draft: Draft, choices: Choices) -> Iterator[Example]:
     """What one run alone teaches."""
     if choices.kind == "kto":
-        yield from filter(None, [examples.verdict(draft)])
+        yield from filter(None, [examples.whole(draft)])
     elif not draft.success:
         return
     elif choices.kind == "rl":
@@ -251,7 +252,7 @@ def pair(collected: Collected, won: int, lost: int, split: Split, *, why: str) -
     if example is None:
         collected.left_out.add("pair_did_the_same", collected.draft(lost).session)
         return
-    yield split, replace(example, note=f"{why}, {example.note}")
+    yield split, msgspec.structs.replace(example, note=f"{why}, {example.note}")
 
 
 def finish(folder: Path, manifest: dict[str, Any], choices: Choices) -> None:

@@ -76,17 +76,21 @@ def draft(run: Mapping[str, Any], *, attested_only: bool) -> Draft | str:
 def refusal(run: Mapping[str, Any], *, attested_only: bool) -> str | None:
     """Why a run cannot teach: the first thing it lacks."""
     outcomes = run["outcomes"]
-    checks = (
-        ("erased_subject", run["erased"]),
-        ("seal_broken", run["broken"]),
-        ("unresolved", not outcomes),
-        ("contradictory", len({outcome["effective_type"] == "success" for outcome in outcomes}) > 1),
-        ("revised", any(is_overturned(outcome) for outcome in outcomes)),
-        ("unattested", attested_only and not any(outcome["attested"] for outcome in outcomes)),
-        ("no_task_input", not any(outcome["task_input"] for outcome in outcomes)),
-        ("no_actions", not run["actions"]),
-    )
-    return next((name for name, holds in checks if holds), None)
+    if run["erased"]:
+        return "erased_subject"
+    if run["broken"]:
+        return "seal_broken"
+    if not outcomes:
+        return "unresolved"
+    if len({outcome["effective_type"] == "success" for outcome in outcomes}) > 1:
+        return "contradictory"
+    if any(map(is_overturned, outcomes)):
+        return "revised"
+    if attested_only and not any(outcome["attested"] for outcome in outcomes):
+        return "unattested"
+    if not any(outcome["task_input"] for outcome in outcomes):
+        return "no_task_input"
+    return None if run["actions"] else "no_actions"
 
 
 def is_overturned(outcome: Mapping[str, Any]) -> bool:

@@ -6,8 +6,9 @@ Each Example names the runs it came from, so that erasing one of them finds its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from herdbook.slowloop.export.drafts import Draft, Message, said
 
@@ -20,16 +21,15 @@ ATTESTED_WEIGHT: Final = 1.0
 CLAIMED_WEIGHT: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to learn. `good` follows `prompt`; `bad` is what should not."""
 
     entity: str
     task: str
     prompt: list[Message]
     good: list[Message]
-    bad: list[Message] = field(default_factory=list)
-    label: bool | None = None
+    bad: list[Message] = []
+    label: bool | None = None  # of a whole run: whether it ended well
     weight: float = 1.0
     tools: list[dict[str, Any]] | None = None  # None: the tools seen at this entity path
     sources: tuple[str, ...] = ()  # sessions
@@ -56,13 +56,7 @@ def whole(draft: Draft) -> Example | None:
     steps = list(draft.steps)
     while steps and steps[-1]["role"] != "assistant":
         steps.pop()
-    return of(draft, prompt=draft.prompt, good=steps) if steps else None
-
-
-def verdict(draft: Draft) -> Example | None:
-    """A run with whether it ended well."""
-    example = whole(draft)
-    return None if example is None else of(draft, prompt=example.prompt, good=example.good, label=draft.success)
+    return of(draft, prompt=draft.prompt, good=steps, label=draft.success) if steps else None
 
 
 def practice(draft: Draft) -> Example:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import msgspec
-
 from herdbook.base.errors import ExtraMissing
 from herdbook.slowloop.export.targets import Row, as_text, compact
 
@@ -14,11 +12,11 @@ GROUP_ROWS: Final = 2_000
 
 
 class Rows(Protocol):
-    """A file that rows are added to; `close` gives its path."""
+    """A file that rows are added to, each with itself as JSON; `close` gives its path."""
 
     count: int
 
-    def add(self, row: Row) -> None: ...
+    def add(self, row: Row, encoded: bytes) -> None: ...
 
     def close(self) -> Path: ...
 
@@ -30,10 +28,9 @@ class JsonLines:
         self.path = path
         self.count = 0
         self.file = path.open("wb")
-        self.encode = msgspec.json.Encoder(order="deterministic").encode
 
-    def add(self, row: Row) -> None:
-        self.file.write(self.encode(row) + b"\n")
+    def add(self, row: Row, encoded: bytes) -> None:
+        self.file.write(encoded + b"\n")
         self.count += 1
 
     def close(self) -> Path:
@@ -57,7 +54,7 @@ class Parquet:
         self.file = pyarrow.parquet.ParquetWriter(path, self.schema, compression="zstd")
         self.waiting: list[Row] = []
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Row, encoded: bytes) -> None:
         self.waiting.append({name: flat(value, name) for name, value in row.items()})
         self.count += 1
         if len(self.waiting) >= GROUP_ROWS:

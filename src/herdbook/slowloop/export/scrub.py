@@ -52,14 +52,14 @@ class Scrubber:
         self.screen = Screen([each.needs for each in self.detectors])
         self.found: Counter[str] = Counter()
         self.clear: set[str] = set()  # prompts in which nothing was found
-        self.written = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+        self.encode = msgspec.json.Encoder(order="deterministic").encode
         self.cached_clean = lru_cache(CACHED_TEXTS_MAX)(self._clean)
         self.cached_row = lru_cache(CACHED_TEXTS_MAX)(self._in_row)  # texts differ, their lines much less
 
     def draft(self, draft: Draft) -> tuple[Draft, Counter[str]]:
         """The draft without them, and how many of each kind there were."""
         counts: Counter[str] = Counter()
-        text = "\n".join(dict.fromkeys("\n".join(self.texts(draft)).split("\n")))  # each line once
+        text = "\n".join(dict.fromkeys("\n".join(self.unseen(draft)).split("\n")))  # each line once
         if not self.suspects(text):
             self.remember(draft.prompt)
             return draft, counts
@@ -67,14 +67,19 @@ class Scrubber:
         self.found += counts
         return msgspec.structs.replace(draft, prompt=prompt, steps=steps), counts
 
-    def texts(self, draft: Draft) -> Iterator[str]:
+    def unseen(self, draft: Draft) -> list[str]:
         """All that is looked at, but for prompts that were found clean before."""
-        yield from (each["content"] for each in draft.prompt if each["content"] not in self.clear)
+        clear = self.clear
+        texts = [each["content"] for each in draft.prompt if each["content"] not in clear]
         for step in draft.steps:
-            yield step["content"]
-        for message in (*draft.prompt, *draft.steps):
-            for call in message.get("tool_calls", ()):
-                yield self.written(call["function"]["arguments"])
+            texts.append(step["content"])
+            if "tool_calls" in step:
+                texts += [self.written(call["function"]["arguments"]) for call in step["tool_calls"]]
+        return texts
+
+    def written(self, arguments: Any) -> str:
+        """As people write it, with a space after each colon: that is what the scanners' patterns were made for."""
+        return msgspec.json.format(self.encode(arguments), indent=0).decode()
 
     def remember(self, prompt: list[Message]) -> None:
         if len(self.clear) > CACHED_TEXTS_MAX:
