@@ -21,12 +21,12 @@ BOUND_MS = 3.0
 TASKS = tuple(notes.words(6, seed) for seed in range(1_000_000, 1_000_020))
 
 
-def places() -> Iterator[tuple[str, str]]:
-    """One place in a hundred is the entity's: it grew as the record did."""
-    others = notes.places_as_written(RECORD_ENTRIES)
-    for number in range(ENTITY_ENTRIES):
+def places(entries: int, others: int) -> Iterator[tuple[str, str]]:
+    """So many of the entity's among so many others, evenly: it grew as the record did."""
+    elsewhere = notes.places_as_written(others)
+    for number in range(entries):
         yield ENTITY, f"key-{number}"
-        yield from islice(others, RECORD_ENTRIES // ENTITY_ENTRIES - 1)
+        yield from islice(elsewhere, others // entries)
 
 
 Before = Callable[[int], object]
@@ -48,7 +48,7 @@ def claims(scale: Scale) -> Iterator[Result]:
     """Tracked briefings: without a task, with one, and right after a write to the entity."""
     with tempfile.TemporaryDirectory(prefix="bench-briefing-") as home:
         record = Path(home) / "record.db"
-        filled(record, places(), scale.say)
+        filled(record, places(ENTITY_ENTRIES, RECORD_ENTRIES - ENTITY_ENTRIES), scale.say)
         with opened(record) as book:
             rewritten = count()
 

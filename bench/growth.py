@@ -2,7 +2,8 @@
 
 Reads are taken twice: of a thousand entries spread over the whole record, again and again; and of entries read for the first
 time since the record was opened, seal check included. Writes begin and supersede entries anywhere; each outcome rests on the
-entries of one entity, which were written at different times.
+entries of one entity, which were written at different times. Briefings and searches are of an entity of one size, which grew as
+the record did.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import herdbook
-from bench import notes
+from bench import briefing, notes
 from bench.outcomes import after_reading, commit
-from bench.product import filled, opened
+from bench.product import another_run, filled, opened
 from bench.timing import Claim, Result, Scale, Side, interleave, ratios, seconds_each
 
 SMALL = 1_000
 WORKING_SET = 1_000
-WRITES, READS = 200, 1_000  # a turn
+RANKED = 100  # entries of the entity that is ranked
+WRITES, READS, RANKINGS = 200, 1_000, 100  # a turn
 BOUND = 1.5
 
 MakeSide = Callable[[herdbook.Client, Path, int], Side]
@@ -55,6 +58,36 @@ def first_read_side(book: herdbook.Client, record: Path, entries: int) -> Side:
     return turn
 
 
+def brief_side(book: herdbook.Client, record: Path, entries: int) -> Side:
+    """Of one entity, with a task, warm."""
+    run = another_run(book)
+
+    def brief(number: int) -> None:
+        assert run.brief(briefing.ENTITY, task=task(number))["known"] == RANKED
+
+    return lambda: seconds_each(brief, RANKINGS)
+
+
+def changed_side(book: herdbook.Client, record: Path, entries: int) -> Side:
+    """The same, each after a write to the entity, which is timed with it."""
+    run, fresh = another_run(book), count()
+
+    def rewrite_and_brief(number: int) -> None:
+        book.write(briefing.ENTITY, f"key-{number % RANKED}", {"rewritten": next(fresh)}, why="so that the entity has changed")
+        run.brief(briefing.ENTITY, task=task(number))
+
+    return lambda: seconds_each(rewrite_and_brief, RANKINGS)
+
+
+def search_side(book: herdbook.Client, record: Path, entries: int) -> Side:
+    """Of one entity, warm."""
+    return lambda: seconds_each(lambda number: book.search(task(number), entity=briefing.ENTITY), RANKINGS)
+
+
+def task(number: int) -> str:
+    return briefing.TASKS[number % len(briefing.TASKS)]
+
+
 def outcome_side(causes: int) -> MakeSide:
     return lambda book, record, entries: after_reading(commit, book, entries, causes)
 
@@ -63,6 +96,9 @@ MEASURED: dict[str, tuple[str, MakeSide]] = {
     "read": ("a tracked point read in a working set", read_side),
     "first_read": ("the first read of an entry", first_read_side),
     "write": ("a durable write", write_side),
+    "brief": ("a briefing on an entity", brief_side),
+    "changed": ("a write to an entity and a briefing on it", changed_side),
+    "search": ("a search of an entity", search_side),
     "outcome10": ("an outcome with 10 causes", outcome_side(10)),
     "outcome100": ("an outcome with 100 causes", outcome_side(100)),
 }
@@ -72,8 +108,8 @@ def claims(scale: Scale) -> Iterator[Result]:
     """Both records stay open and take turns."""
     with tempfile.TemporaryDirectory(prefix="bench-growth-") as home:
         small, large = Path(home) / "small.db", Path(home) / "large.db"
-        filled(small, notes.places_as_written(SMALL), scale.say)
-        filled(large, notes.places_as_written(scale.entries), scale.say)
+        filled(small, briefing.places(RANKED, SMALL), scale.say)
+        filled(large, briefing.places(RANKED, scale.entries), scale.say)
         with opened(small) as small_book, opened(large) as large_book:
             for book in (small_book, large_book):
                 book.write("bench/warm", "up", 0, why="an entry that the first reads can begin with")
