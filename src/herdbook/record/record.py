@@ -29,7 +29,7 @@ from herdbook.record.types import Head, HeadRow, Moved, Served, Session, Shown, 
 CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
 INDEX_WAIT_SECONDS = 0.05  # a search that finds the record busy answers from the index as it is, and says so
 CACHED_NAMES_MAX = 100_000
-ERASURES_SEEN_SECONDS = 1.0  # within which every process passes by what was erased
+ERASURES_SEEN_SECONDS = 0.1  # within which every process passes by what was erased; only then is an erasure acknowledged
 SEAL_CHECK = "herdbook seal check"
 
 
@@ -375,7 +375,7 @@ class Record:
         return self._erasures.get(tenant, 0)
 
     def _forget_erased(self, tenant: int) -> None:
-        """Drop what is cached once something was erased, here or by another process: within a second, not asking each time."""
+        """Drop what is cached once something was erased, here or by another process: soon, not asking each time."""
         now = monotonic()
         if now < self._look_again.get(tenant, 0.0):
             return

@@ -24,7 +24,7 @@ from herdbook.fastloop.scope import StatsCache
 from herdbook.fastloop.search import Searcher
 from herdbook.fastloop.sources import Semantics
 from herdbook.record.cache import BoundedCache
-from herdbook.record.record import Record
+from herdbook.record.record import ERASURES_SEEN_SECONDS, Record
 from herdbook.record.store.protocol import Planned, Work
 from herdbook.service import reaching
 from herdbook.service.access.auditing import ALWAYS, Audited, Auditor
@@ -116,7 +116,9 @@ class Service:
         return seen
 
     def settling(self, verb: Verb) -> float:
-        """Seconds from the commit of a change of keys until no server goes by the old ones: only then is it acknowledged."""
+        """Seconds from a commit until no process goes by what was before, where that matters: only then is it acknowledged."""
+        if verb.name == "erase":
+            return ERASURES_SEEN_SECONDS
         return self.record.store.lent_seconds if verb.scope in ALWAYS and verb.tells else 0.0
 
     def commit(self, plans: Sequence[Plan]) -> list[dict[str, Any] | HerdbookError]:
