@@ -56,3 +56,9 @@ def test_a_server_that_needs_a_key_says_where_to_set_it(door, said) -> None:
 def test_other_sentences_pass_as_they_are(message) -> None:
     """A sentence would be turned into another one than the record said."""
     assert message == wording.for_people(message)
+
+
+def test_a_question_that_nothing_answers_does_not_say_that_there_is_nothing(herdbook) -> None:
+    """Whoever looks for refusals would read that nobody ever used the server."""
+    assert "Nobody did anything through a server.\n" == herdbook("audit").out
+    assert "Nothing of the kind was done through a server.\n" == herdbook("audit", "--code", "forbidden").out

@@ -34,15 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     args = invocation.args
     names = ("who", "act", "entity", "code", "since", "until", "limit")
-    answer = invocation.ask("audit", **{name: getattr(args, name) for name in names}, check=args.check or None)
-    invocation.show(answer, lines(answer))
+    asked = {name: getattr(args, name) for name in names}
+    answer = invocation.ask("audit", **asked, check=args.check or None)
+    invocation.show(answer, lines(answer, narrowed=any(asked.values())))
     return 1 if answer.get("problems") else 0
 
 
-def lines(answer: Answer) -> Iterator[str]:
+def lines(answer: Answer, *, narrowed: bool) -> Iterator[str]:
     acts = answer.get("acts") or []
     if not acts:
-        yield "Nobody did anything through a server."
+        yield "Nothing of the kind was done through a server." if narrowed else "Nobody did anything through a server."
     yield from table((row(each) for each in acts), indent="")
     if answer.get("next"):
         yield "There is more: narrow it with --until."
