@@ -30,15 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     args = invocation.args
     answer = invocation.ask("outcomes", entity=args.entity, type=args.type, after=args.after, limit=args.limit)
-    invocation.show(answer, lines(answer, invocation.terminal))
+    nothing = "No run has ended so." if args.entity or args.type else "No run has ended yet."
+    invocation.show(answer, lines(answer, invocation.terminal, nothing=nothing))
     if answer.get("next"):
         invocation.terminal.remark(f"there is more: {next_page('runs', args, after=answer['next'])}")
     return 0
 
 
-def lines(answer: Answer, terminal: Terminal) -> Iterator[str]:
+def lines(answer: Answer, terminal: Terminal, *, nothing: str) -> Iterator[str]:
     if not answer.get("outcomes"):
-        yield "No run that ended so is on this page." if answer.get("next") else "No run has ended so."
+        yield "No run that ended so is on this page." if answer.get("next") else nothing
     yield from table((row(each, terminal) for each in answer.get("outcomes") or []), indent="")
 
 
