@@ -110,20 +110,33 @@ def test_a_killed_trainer_goes_on(tmp_path: Path) -> None:
     assert "done" == jobs.progress(folder)[-1]["stage"]
 
 
-def test_an_adapter_is_merged_and_preferring_follows_copying(tmp_path: Path) -> None:
-    """A server would be given an adapter without its model, or the second stage nothing to begin with."""
-    folder = made(tmp_path / "job", epochs=2, batch=8, lora_rank=4, then="dpo")
-    pairs = folder / "data" / "dpo"
-    pairs.mkdir()
-    rows = [json.loads(line) for line in (folder / "data" / "sft" / "train.jsonl").read_text(encoding="utf-8").splitlines()]
-    told = [
-        {"prompt": each["prompt"], "chosen": each["completion"], "rejected": other["completion"], "tools": each["tools"]}
-        for each, other in pairwise(rows[:17])
+def preferences(rows: list[dict[str, Any]], then: str) -> list[dict[str, Any]]:
+    """Of what was copied, rows that say which answers are the better ones."""
+    shared = ("prompt", "tools")
+    if then == "kto":
+        answers = [each["completion"] for each in rows]
+        given = zip(rows, answers[1:] + answers[:1], strict=True)
+        return [
+            {name: each[name] for name in shared} | {"completion": completion, "label": label}
+            for each, other in given
+            for completion, label in ((each["completion"], True), (other, False))
+        ]
+    return [
+        {name: each[name] for name in shared} | {"chosen": each["completion"], "rejected": other["completion"]}
+        for each, other in pairwise(rows)
     ]
-    (pairs / "train.jsonl").write_text("".join(json.dumps(each) + "\n" for each in told), encoding="utf-8")
+
+
+@pytest.mark.parametrize("then", ["dpo", "kto"])
+def test_an_adapter_is_merged_and_preferring_follows_copying(tmp_path: Path, then: str) -> None:
+    """A server would be given an adapter without its model, or the second stage nothing to begin with."""
+    folder = made(tmp_path / "job", epochs=2, batch=8, lora_rank=4, then=then)
+    data = folder / "data" / then
+    data.mkdir()
+    rows = [json.loads(line) for line in (folder / "data" / "sft" / "train.jsonl").read_text(encoding="utf-8").splitlines()]
+    told = preferences(rows[:17], then)
+    (data / "train.jsonl").write_text("".join(json.dumps(each) + "\n" for each in told), encoding="utf-8")
     with start(folder) as training:
         assert 0 == training.wait()
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= {path.name for path in (folder / "model").iterdir()}
-    assert ["sft", "dpo"] == list(
-        dict.fromkeys(each["stage"] for each in jobs.progress(folder) if each["stage"] in ("sft", "dpo"))
-    )
+    assert ["sft", then] == list(dict.fromkeys(each["stage"] for each in jobs.progress(folder) if each["stage"] in ("sft", then)))
