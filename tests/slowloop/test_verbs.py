@@ -131,6 +131,19 @@ def test_calibration_reports_and_sets_only_what_may_act(book: Client) -> None:
     assert "invalid_request" == refused.value.code
 
 
+def test_taking_back_goes_further_back_each_time(book: Client) -> None:
+    """The second rollback would bring back what the first had taken away."""
+    for half_life in (60.0, 30.0, 10.0):
+        book.call("tune", {"entity": ENTITY, "values": {"half_life_days": half_life}})
+    back = [book.call("rollback", {"what": "calibration", "entity": ENTITY})["set"]["half_life_days"] for _ in range(2)]
+    book.call("tune", {"entity": ENTITY, "values": {"half_life_days": 20}})
+    back += [book.call("rollback", {"what": "calibration", "entity": ENTITY})["set"]["half_life_days"] for _ in range(2)]
+    assert [30.0, 60.0, 60.0, None] == back
+    with pytest.raises(HerdbookError) as refused:
+        book.call("rollback", {"what": "calibration", "entity": ENTITY})
+    assert "taken back" in refused.value.message
+
+
 def test_calibration_is_taken_back_in_one_step(book: Client) -> None:
     """A wrong number, once set, would have to be remembered to be undone."""
     book.call("tune", {"entity": ENTITY, "values": {"half_life_days": 60}})

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Collection, Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from herdbook.base import limits, text
@@ -124,17 +127,28 @@ def calibrate(service: Service, caller: Caller, request: requests.Calibrate) -> 
 
 
 def rollback(service: Service, caller: Caller, request: requests.Rollback) -> Work:
-    """Back to what the same names were before, one step."""
+    """Back to what held before; once more goes one further back. Raises InvalidRequest where nothing was set before."""
     path = tuning.place(request.entity)
-    earlier: dict[str, list[Any]] = defaultdict(list)
-    for row in tuning.history(service.record.store, caller.tenant, path):
-        if row["name"] in NAMES_OF[request.what]:
-            earlier[row["name"]].append((row["at"], row["value"]))
-    if not earlier:
-        raise InvalidRequest(f"no {request.what} was ever set at {path or 'every path'}: look with `herdbook tune --history`")
-    last = max(rows[-1][0] for rows in earlier.values())
-    values = {name: rows[-2][1] if len(rows) > 1 else None for name, rows in earlier.items() if rows[-1][0] == last}
+    states = held(tuning.history(service.record.store, caller.tenant, path), NAMES_OF[request.what])
+    if len(states) < 2:
+        where = path or "every path"
+        raise InvalidRequest(f"no {request.what} is set at {where} that could be taken back: look with `herdbook tune --history`")
+    before, now = states[-2:]
+    values = {name: before.get(name) for name in before | now if before.get(name) != now.get(name)}
     return stamped(service, caller, tuning.tune, asked_for(request, values))
+
+
+def held(history: Iterable[dict[str, Any]], names: Collection[str]) -> list[dict[str, Any]]:
+    """What these names were, one after the other, nothing first. Whatever led back to the state before is no state of its own."""
+    states: list[dict[str, Any]] = [{}]
+    for _, rows in groupby((row for row in history if row["name"] in names), key=itemgetter("at")):
+        state = states[-1] | {row["name"]: row["value"] for row in rows}
+        state = {name: value for name, value in state.items() if value is not None}
+        if state in states[-2:]:
+            del states[states.index(state, -2) + 1 :]
+        else:
+            states.append(state)
+    return states
 
 
 def asked_for(request: requests.Promote | requests.Calibrate | requests.Rollback, values: dict[str, Any]) -> dict[str, Any]:

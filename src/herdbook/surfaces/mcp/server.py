@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from herdbook.base.errors import HerdbookError, NotFound
 from herdbook.base.text import name as one_line
 from herdbook.base.version import VERSION
+from herdbook.record.trust import DEAD_END_CONFIDENCE
 from herdbook.surfaces.mcp import wording
 from herdbook.surfaces.mcp.forms import understood
 from herdbook.surfaces.mcp.prompts import INSTRUCTIONS, PROMPTS, prompt
@@ -87,7 +88,7 @@ class Tools:
             fields.setdefault("entity", self.options.entity)
         verb = offer.verb.name
         if verb == "write" and offer.tool.fixed:
-            fields.setdefault("confidence", 0.8)
+            fields.setdefault("confidence", DEAD_END_CONFIDENCE)
         asker = self.open(context)
         connection = self.connected(context)
         if offer.tracked:

@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("entity", metavar="ENTITY", nargs="?", help="an entity path (default: all)")
     change = parser.add_mutually_exclusive_group()
     change.add_argument("--promote", action="store_true", help="set what may act")
-    change.add_argument("--rollback", action="store_true", help="set back what was promoted last at this path")
+    change.add_argument(
+        "--rollback", action="store_true", help="set back what was promoted last at this path; again: what was before that"
+    )
     parser.add_argument("--svg", metavar="FILE", type=Path, help="write the reliability diagram there")
     parser.add_argument("--why", metavar="TEXT", help="the reason, for whoever looks at the history")
 
