@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from herdbook.base.errors import TooManyRequests
-from herdbook.service.access import keys
+from herdbook.base.errors import HerdbookError, TooManyRequests
+from herdbook.record import audit
+from herdbook.record.store.postgres import store as postgres
+from herdbook.record.store.postgres.refusals import Passing
+from herdbook.service.access import auditing, keys
 from herdbook.service.access.metering import Meter
+from herdbook.service.door import Service
 from herdbook.testing.record_book import Book, Desk, person, refused
 from tests.access.test_keys import timed
 from tests.postgres_server import server
@@ -89,3 +94,56 @@ def test_two_servers_take_from_one_bucket(book: Book) -> None:
                 meter.got(meter.service.record.store.write(plan.work, tenant=plan.tenant))
             passed += 1
     assert 30 == passed
+
+
+def answer_lost(service: Service, monkeypatch: pytest.MonkeyPatch, *, times: int) -> None:
+    """The connection breaks after so many commits, before anybody is told of them."""
+    durably: Callable[..., Any] = service.record.store._durably  # type: ignore[attr-defined]
+    left = [None] * times
+
+    def lossy(*args: Any, **more: Any) -> Any:
+        done = durably(*args, **more)
+        if left:
+            left.pop()
+            raise Passing
+        return done
+
+    monkeypatch.setattr(service.record.store, "_durably", lossy)
+
+
+@pytest.mark.parametrize("patience", [postgres.RETRY_SECONDS, 0.0])
+def test_a_commit_whose_answer_was_lost_is_in_the_audit_once(
+    book: Book, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    """After a restart of the database a server would keep no audit any more, or tell of changes twice."""
+    service = book.open()
+    ann = person(service)
+    ci = Desk(service, keys.admitted(service, ann.do("key_create", name="ci", reach=["acme"])["key"]))
+    ci.brief(entity="acme")
+    monkeypatch.setattr(postgres, "RETRY_SECONDS", patience)
+    with monkeypatch.context() as patch:
+        answer_lost(service, patch, times=1)
+        with suppress(Passing):
+            ci.write("a", 1, entity="acme", request_id="r1")
+    book.clock.tick(seconds=1)
+    ci.write("b", 2, entity="acme", request_id="r2")
+    found = ann.do("audit", check=True)
+    assert [] == found["problems"]
+    assert 2 == len([act for act in found["acts"] if act["verb"] == "write"])
+
+
+def test_nothing_is_kept_without_its_audit(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change would be acknowledged of which there is no trace."""
+    service = book.open()
+    ann = person(service)
+    ci = Desk(service, keys.admitted(service, ann.do("key_create", name="ci", reach=["acme"])["key"]))
+    with monkeypatch.context() as patch:
+        patch.setattr(audit, "insert", lambda tx, rows: tx.many("insert_audit", [*rows, *rows]))
+        with suppress(HerdbookError, auditing.AuditFailed):
+            ci.write("a", 1, entity="acme")
+    with refused("not_found"):
+        ci.read("a", entity="acme")
+    ci.write("b", 1, entity="acme")
+    found = ann.do("audit", check=True)
+    assert [] == found["problems"]
+    assert 1 == len([act for act in found["acts"] if act["verb"] == "write"])

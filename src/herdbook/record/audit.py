@@ -61,6 +61,15 @@ def insert(tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
     tx.many("insert_audit", rows)
 
 
+def stored(tx: Transaction, row: tuple[Any, ...]) -> End | None:
+    """Where the chain ends with this row, if the row is in the record."""
+    tenant, at, *_, writer, number, _, _ = row
+    anything = dict.fromkeys(("who", "verb", "code", "path", "low", "high"))
+    place = {"since": at, "before_at": at, "before_writer": writer, "before_n": number + 1}
+    there = tx.row("audit", {"tenant": tenant, **anything, **place, "limit": 1})
+    return (number, there[13]) if there and there[10:12] == (writer, number) else None
+
+
 def found(record: Record, tenant: int, asked: dict[str, Any]) -> dict[str, Any]:
     """Rows, newest first, a page at a time."""
     rows = record.store.rows("audit", {"tenant": tenant, **asked})

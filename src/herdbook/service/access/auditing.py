@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from herdbook.base import limits
 from herdbook.base.clock import Clock
-from herdbook.base.errors import HerdbookError
+from herdbook.base.errors import Broken, HerdbookError, Unavailable
 from herdbook.record import audit
 from herdbook.record.audit import Act, Chains, End
 from herdbook.record.record import Record
@@ -127,7 +127,7 @@ class Auditor:
                 keepers[act.tenant].noted.append(act)
             for tenant, work in told:
                 keepers[tenant].told.append(work)
-            kept: list[Any] = [HerdbookError()] * len(keepers)
+            kept: list[Any] = [Unavailable()] * len(keepers)
             try:
                 done = self.record.store.write_batch([*plans, *(Planned(tenant, keep) for tenant, keep in keepers.items())])
                 kept = done[len(plans) :]
@@ -135,8 +135,13 @@ class Auditor:
                 for keeper, result in zip(keepers.values(), kept, strict=True):
                     if isinstance(result, HerdbookError):
                         self.waiting.extendleft(reversed(keeper.noted))
+                        LOG.warning("%d rows of the audit wait for the record: %s", len(self.waiting), result.code)
                     else:
                         self.chains.ends[keeper.tenant] = keeper.end
+                if any(
+                    isinstance(result, Unavailable) for result in kept
+                ):  # it may have been stored: where chains end is unknown
+                    self.chains = Chains()
             return done[: len(plans)]
 
     def taken(self) -> list[Act]:
@@ -153,7 +158,6 @@ class Auditor:
             if self.waiting:
                 self.commit([])
         if self.waiting:
-            LOG.warning("%d rows of the audit wait for the record", len(self.waiting))
             self.soon()
 
     def soon(self) -> None:
@@ -178,14 +182,21 @@ class Keeper:
         self.noted: list[Act] = []
         self.told: list[Audited] = []
         self.end: End = (0, None)
+        self.tried = False
 
     def __call__(self, tx: Transaction) -> None:
+        again, self.tried = self.tried, True
         acts = [*self.noted, *(each.act for each in self.told)]  # by now what was told knows what came of it
         rows, self.end = self.auditor.chains.linked(self.auditor.record, self.tenant, acts)
+        if again and (end := audit.stored(tx, rows[-1])):  # the batch was committed, and its answer lost
+            self.end = end
+            return
         try:
             audit.insert(tx, rows)
+            if again and not audit.stored(tx, rows[-1]):  # asked, since what is told may be refused later
+                raise Broken("rows of the audit were told, and are not there")
         except HerdbookError as problem:
-            if problem.retry:  # a full disk, or another writer: of the whole batch, as such
+            if problem.retry or not again:  # a full disk, or another writer: of the whole batch, as such; else it is done again
                 raise
             raise AuditFailed(problem.message) from problem  # no refusal of one member: nothing may be kept without it
 
