@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +183,86 @@ def test_another_library_is_refused_by_name(run: Client) -> None:
     """Somebody would believe that their calls are recorded."""
     with pytest.raises(TypeError, match=r"run\.action"), recorded(object(), run):
         pass
+
+
+MESSAGE: dict[str, Any] = {"id": "m", "type": "message", "role": "assistant", "model": "m"}
+MESSAGE |= {"usage": {"input_tokens": 1, "output_tokens": 1}, "stop_reason": "end_turn", "stop_sequence": None}
+SAID: list[Any] = [
+    {"type": "message_start", "message": MESSAGE | {"content": []}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "done"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_stop"},
+]
+WROTE: list[Any] = [chunk(content="done"), "[DONE]"]
+
+
+def openai_ways(client: Any) -> list[tuple[Any, Callable[[], Any]]]:
+    """Every way of this library to ask for an answer, and what the server would say."""
+    chat, asked = client.chat.completions, {"model": "m", "messages": ASKED}
+
+    def streamed() -> Any:
+        with chat.stream(**asked) as stream:
+            return stream.get_final_completion()
+
+    def unread() -> Any:
+        with chat.with_streaming_response.create(**asked) as response:
+            return response.parse()
+
+    return [
+        (completion("done"), lambda: chat.parse(**asked)),
+        (WROTE, streamed),
+        (completion("done"), lambda: chat.with_raw_response.create(**asked).parse()),
+        (WROTE, lambda: list(chat.with_raw_response.create(stream=True, **asked).parse())),
+        (completion("done"), unread),
+    ]
+
+
+def anthropic_ways(client: Any) -> list[tuple[Any, Callable[[], Any]]]:
+    """As for the other."""
+    asked = {"model": "m", "max_tokens": 9, "system": ASKED[0]["content"], "messages": ASKED[1:]}
+    whole = MESSAGE | {"content": [{"type": "text", "text": "done"}]}
+
+    def streamed() -> Any:
+        with client.messages.stream(**asked) as stream:
+            return "".join(stream.text_stream)
+
+    return [
+        (whole, lambda: client.messages.parse(**asked)),
+        (SAID, streamed),
+        (whole, lambda: client.messages.with_raw_response.create(**asked).parse()),
+    ]
+
+
+@pytest.mark.parametrize("library", ["openai", "anthropic"])
+def test_every_way_of_asking_is_told(model: ModelServer, run: Client, library: str) -> None:
+    """Who takes a library's other way to the same answer would record nothing and not know it, or get an error from us."""
+    plain: Any = {"openai": openai.OpenAI, "anthropic": anthropic.Anthropic}[library](base_url=model.url, api_key="k")
+    ways = {"openai": openai_ways, "anthropic": anthropic_ways}[library]
+    for number in range(len(ways(plain))):
+        before = len(told(run))
+        with recorded(plain, run) as client:
+            answer, ask = ways(client)[number]
+            model.answers = [answer]
+            ask()
+        assert [("system", "be brief"), ("user", "what is wrong?"), ("assistant", "done")] == told(run)[before:], number
+
+
+def test_an_asynchronous_client_is_told_every_way(model: ModelServer, run: Client) -> None:
+    """The other half would miss what this one tells."""
+    model.answers = [WROTE, completion("done"), SAID]
+
+    async def converse() -> None:
+        async with openai.AsyncOpenAI(base_url=model.url, api_key="k") as plain:
+            with recorded(plain, run) as client:
+                async with client.chat.completions.stream(model="m", messages=ASKED) as stream:
+                    await stream.get_final_completion()
+                async with client.chat.completions.with_streaming_response.create(model="m", messages=ASKED) as response:
+                    await response.parse()
+        async with anthropic.AsyncAnthropic(base_url=model.url, api_key="k") as other:
+            with recorded(other, run) as client:
+                async with client.messages.stream(model="m", max_tokens=9, messages=ASKED[1:]) as messages:
+                    await messages.get_final_message()
+
+    asyncio.run(converse())
+    assert ["done"] * 3 == [text for name, text in told(run) if name == "assistant"]

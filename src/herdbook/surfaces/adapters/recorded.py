@@ -3,16 +3,17 @@
     with recorded(OpenAI(), run) as client:
         client.chat.completions.create(...)       # as before
 
-It wraps a client of the `openai` or `anthropic` libraries, synchronous or not, streamed or not. Each message, the tools and each
-tool call with its result are told to the run once, in order, without what looks like a secret; the client that was handed in
-stays as it was. Answers pass untouched, and a record that is away fails no call: what could not be told is counted in `untold`.
+It wraps a client of the `openai` or `anthropic` libraries, synchronous or not: chat completions and messages, whether they are
+created, parsed, streamed or read as raw responses. Each message, the tools and each tool call with its result are told to the run
+once, in order, without what looks like a secret; the client that was handed in stays as it was. Answers pass untouched, and a
+record that is away fails no call: what could not be told is counted in `untold`. Other resources of a client are not recorded.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,7 +89,8 @@ def recorded(client: Any, run: Client) -> Iterator[Any]:
     copy = client.copy()
     recorder = Recorder(run)
     resource = wire.resource(copy)
-    resource.create = recording(resource.create, recorder, wire)
+    for way in wire.WAYS:
+        setattr(resource, way, recording(getattr(resource, way), recorder, wire))
     copy.herdbook = recorder
     try:
         yield copy
@@ -96,53 +98,121 @@ def recorded(client: Any, run: Client) -> Iterator[Any]:
         recorder.close()
 
 
-def recording(create: Callable[..., Any], recorder: Recorder, wire: Any) -> Callable[..., Any]:
-    """`create`, with each request and answer told."""
+def recording(ask: Callable[..., Any], recorder: Recorder, wire: Any) -> Callable[..., Any]:
+    """`ask`, with each request and answer told."""
 
     def told(*args: Any, **request: Any) -> Any:
         recorder.asked(*wire.request(request))
-        answer = create(*args, **request)
+        return settled(ask(*args, **request))
+
+    def settled(answer: Any) -> Any:
         return later(answer) if inspect.isawaitable(answer) else kept(answer)
 
     async def later(waiting: Any) -> Any:
         return kept(await waiting)
 
     def kept(answer: Any) -> Any:
-        if hasattr(answer, "__iter__") and not hasattr(answer, "model_dump"):
+        if hasattr(answer, "model_dump"):
+            recorder.answered(wire.answer(answer))
+            return answer
+        if hasattr(answer, "parse"):
+            return unread(answer)
+        if hasattr(answer, "__iter__") or hasattr(answer, "__aiter__"):
             return Streamed(answer, recorder, wire.Collector())
-        if hasattr(answer, "__aiter__"):
-            return Streamed(answer, recorder, wire.Collector())
-        recorder.answered(wire.answer(answer))
-        return answer
+        return Managed(answer, recorder, wire)
+
+    def unread(response: Any) -> Any:
+        """A response whose reader wants its headers first: it is told when it is read, once."""
+        parse = response.parse
+
+        def read(*args: Any, **options: Any) -> Any:
+            response.parse = parse
+            return settled(parse(*args, **options))
+
+        response.parse = read
+        return response
 
     return told
 
 
 class Streamed:
-    """A stream that passes every chunk on as it comes, and tells the answer when the last one has."""
+    """A stream that passes every chunk on as it comes, and tells the answer when the last one has, or when it is left."""
 
     def __init__(self, stream: Any, recorder: Recorder, collector: Any) -> None:
         self.stream = stream
         self.recorder = recorder
         self.collector = collector
+        self.told = False
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Streamed:
+        return self
+
+    def __next__(self) -> Any:
         for chunk in self.stream:
             self.collector.add(chunk)
-            yield chunk
-        self.recorder.answered(self.collector.answer())
+            return chunk
+        self.finish()
+        raise StopIteration
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    def __aiter__(self) -> Streamed:
+        return self
+
+    async def __anext__(self) -> Any:
         async for chunk in self.stream:
             self.collector.add(chunk)
-            yield chunk
-        self.recorder.answered(self.collector.answer())
+            return chunk
+        self.finish()
+        raise StopAsyncIteration
+
+    def finish(self) -> None:
+        if not self.told:
+            self.told = True
+            self.recorder.answered(self.collector.answer())
 
     def __enter__(self) -> Streamed:
         return self
 
     def __exit__(self, *problem: object) -> None:
+        self.finish()
         self.stream.close()
+
+    async def __aenter__(self) -> Streamed:
+        return self
+
+    async def __aexit__(self, *problem: object) -> None:
+        self.finish()
+        await self.stream.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+class Managed:
+    """A context that gives a stream with a library's own helpers, and tells what came of it when it is left."""
+
+    def __init__(self, manager: Any, recorder: Recorder, wire: Any) -> None:
+        self.manager = manager
+        self.recorder = recorder
+        self.wire = wire
+        self.stream: Any = None
+
+    def finish(self) -> None:
+        answer = self.wire.so_far(self.stream)
+        if answer is not None:
+            self.recorder.answered(answer)
+
+    def __enter__(self) -> Any:
+        self.stream = self.manager.__enter__()
+        return self.stream
+
+    def __exit__(self, *problem: object) -> Any:
+        self.finish()
+        return self.manager.__exit__(*problem)
+
+    async def __aenter__(self) -> Any:
+        self.stream = await self.manager.__aenter__()
+        return self.stream
+
+    async def __aexit__(self, *problem: object) -> Any:
+        self.finish()
+        return await self.manager.__aexit__(*problem)

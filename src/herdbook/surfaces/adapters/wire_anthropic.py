@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from herdbook.surfaces.adapters.wire import Answer, Call, Turn, parsed, plain, text_of
+
+WAYS: Final = ("create", "parse", "stream")
 
 
 def fits(client: Any) -> bool:
@@ -49,6 +51,14 @@ def answer(message: Any) -> Answer:
     """Its words and calls."""
     text = "\n".join(block.text for block in message.content if block.type == "text")
     return Answer(text, tuple(Call(block.id, block.name, block.input) for block in message.content if block.type == "tool_use"))
+
+
+def so_far(stream: Any) -> Answer | None:
+    """What has come of a stream with the library's helpers; None before anything has."""
+    try:
+        return answer(stream.current_message_snapshot)
+    except AssertionError:  # how the library says that nothing has
+        return None
 
 
 class Collector:

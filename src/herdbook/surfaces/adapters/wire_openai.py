@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from herdbook.surfaces.adapters.wire import Answer, Call, Turn, parsed, plain, text_of
+
+WAYS: Final = ("create", "parse")  # `stream` asks through `create`
 
 
 def fits(client: Any) -> bool:
