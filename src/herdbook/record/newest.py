@@ -14,6 +14,7 @@ from typing import Any
 
 from herdbook.base import clock
 from herdbook.base.ids import ROW_ID_MAX, row_id
+from herdbook.base.reach import is_below
 from herdbook.record.changes import beginnings
 from herdbook.record.record import Record, under_path
 from herdbook.record.sessions import visible
@@ -42,8 +43,9 @@ def outcomes(record: Record, stamp: Stamp, *, before: int, under: str | None, ki
 
 
 def walked(record: Record, stamp: Stamp, before: int, under: str | None) -> Iterator[Row]:
-    if stamp.box is not None and under is None:
-        return pages(record, "newest_outcomes_of_box", stamp, before, box=stamp.box)
+    if stamp.box is not None:  # it sees its own only, however many others there are at the path
+        own = pages(record, "newest_outcomes_of_box", stamp, before, box=stamp.box)
+        return own if under is None else (row for row in own if row[3] is not None and is_below(row[3], under))
     starts = beginnings(record.reach, under)
     if "" in starts:
         return pages(record, "newest_outcomes", stamp, before)

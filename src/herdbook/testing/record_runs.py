@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from herdbook.base.ids import ROW_ID_MAX
 from herdbook.record import newest
 from herdbook.testing.record_base import Contract
 from herdbook.testing.record_book import ENTITY, Book, Desk, person, refused
@@ -71,6 +72,18 @@ class RunsContract(Contract):
             desk.begin(name)
             desk.outcome(name, ref=f"o-{name}")
         assert (["o-a"], ["o-b"], ["o-b", "o-a"]) == (ended(box_a), ended(box_b), ended(ann))
+
+    def test_a_box_looks_through_no_runs_but_its_own(self, ann: Desk, box_a: Desk, box_b: Desk) -> None:
+        """One box that asks about a path where many ran would keep everybody waiting while it finds its few."""
+        for desk, name in ((box_a, "a"), (box_b, "b"), (ann, "c"), (box_a, "d")):
+            desk.do("start_session", session=name, agent="x", **({} if name == "d" else {"entity": "acme/ci"}))
+            desk.outcome(name, ref=f"o-{name}")
+        for path in ("acme", "acme/ci"):
+            looked = newest.walked(ann.service.record, box_a.caller.stamp, ROW_ID_MAX, path)
+            assert ["o-a"] == [row[1] for row in looked]
+            assert ["o-a"] == ended(box_a, entity=path)
+        assert [] == ended(box_a, entity="acme/c")
+        assert ["o-d", "o-a"] == ended(box_a)
 
     def test_what_was_erased_is_no_outcome(self, ann: Desk) -> None:
         """A list of runs would still name the one that somebody had to be forgotten in."""
