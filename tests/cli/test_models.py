@@ -93,3 +93,53 @@ def test_an_examination_without_a_server_says_so(job: Path, herdbook) -> None:
     assert 1 == told.err.count("\n")
     assert "holds no job: herdbook models train makes one" in herdbook("models", "evaluate", str(job), "mine").err
     assert 2 == herdbook("models", "promote", "only-one-word").code
+
+
+BASE = ("--base", "tiny", "--epochs", "2")
+
+
+def held_out(job: Path, kind: str) -> set[str]:
+    lines = (job / "data" / kind / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    return {place["task"] for place in map(json.loads, lines) if place["split"] == "holdout"}
+
+
+def test_an_estimate_binds_nobody(job: Path, herdbook) -> None:
+    """Whoever asked what it would take had to go on with the choices of the question, in a new folder otherwise."""
+    new = job.parent / "new"
+    few = herdbook("models", "train", str(new), *BASE, "--estimate", "--json").json["estimate"]
+    many = herdbook("models", "train", str(new), *BASE, "--estimate", "--holdout", "0.6", "--then", "kto", "--json").json[
+        "estimate"
+    ]
+    assert few["rows"] > many["rows"], "another share is held out"
+    assert "kto" == json.loads((new / "job.json").read_text(encoding="utf-8"))["then"]
+    (new / "sft.steps").mkdir()
+    refused = herdbook("models", "train", str(new), *BASE, "--estimate", "--holdout", "0.3")
+    assert "began with other choices" in refused.err
+    assert 0 != refused.code
+
+
+def test_all_of_a_jobs_datasets_hold_out_the_same_tasks(job: Path, herdbook) -> None:
+    """A model would be examined on tasks that its second stage was taught."""
+    new = job.parent / "new"
+    assert 0 == herdbook("models", "train", str(new), *BASE, "--estimate").code
+    book = sqlite_book(job.parent / ".local" / "share" / "herdbook" / "record.db")
+    fleet = Fleet(person(book.open()), book)
+    for number in range(20):
+        fleet.run(f"later-{number}", ("set", {"to": f"x{chr(97 + number)}"}), task=f"later {chr(97 + number)}")
+    book.close()
+    assert 0 == herdbook("models", "train", str(new), *BASE, "--estimate", "--then", "kto").code
+    assert held_out(new, "sft") == held_out(new, "kto") != set()
+
+
+def test_a_second_stage_without_rows_is_said_before_the_first(job: Path, herdbook) -> None:
+    """Hours of copying would end in a traceback about a file that is not there."""
+    refused = herdbook("models", "train", str(job.parent / "new"), *BASE, "--then", "dpo", "--entity", "none/such", "--estimate")
+    assert "no run teaches anything yet" in refused.err
+    book = sqlite_book(job.parent / ".local" / "share" / "herdbook" / "record.db")
+    Fleet(person(book.open()), book).run("alone", ("set", {"to": "x"}), task="alone", entity="acme/alone")
+    book.close()
+    alone = ("models", "train", str(job.parent / "other"), *BASE, "--estimate", "--entity", "acme/alone")
+    assert "herdbook export training" in (told := herdbook(*alone, "--then", "dpo")).err
+    assert 0 != told.code
+    assert 0 == herdbook(*alone).code
+    assert 2 == herdbook(*alone, "--entity", "acme/two").code, "the second path would have been left out without a word"

@@ -8,6 +8,7 @@ Files are read and written here; no trainer is imported.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -22,6 +23,7 @@ FLOPS_PER_PARAMETER_TOKEN: Final = 6
 CPU_FLOPS: Final = 2e10  # what a core does in practice
 GPU_FLOPS: Final = 2e13
 GPU_HOUR_DOLLARS: Final = 2.0
+BEGUN: Final = ("base", "sft.steps", "sft", "model")  # what a trainer leaves, from its first step on
 TINY: Final = "tiny"  # the base that is made on the spot
 
 
@@ -39,23 +41,33 @@ class Job:
     device: str = "cpu"  # cpu, cuda or auto
     threads: int = 0  # of a processor; 0: as many as the trainer likes
     seed: int = 0
+    entity: str | None = None  # whose runs: on this path and below it
+    holdout: float = 0.3  # share of the runs to examine it on
 
     def __post_init__(self) -> None:
         positive = (
             min(self.epochs, self.batch, self.learning_rate, self.tokens_max) > 0 and min(self.lora_rank, self.threads) >= 0
         )
-        if not positive or self.device not in ("cpu", "cuda", "auto") or self.then not in ("", "dpo", "kto"):
+        if (
+            not positive
+            or not 0 <= self.holdout < 1
+            or self.device not in ("cpu", "cuda", "auto")
+            or self.then not in ("", "dpo", "kto")
+        ):
             raise InvalidRequest(
-                "a job needs positive epochs, batch, rate and tokens; cpu, cuda or auto; then dpo, kto or nothing"
+                "a job needs positive epochs, batch, rate and tokens; cpu, cuda or auto; then dpo, kto or nothing; holdout < 1"
             )
 
 
 def save(folder: Path, job: Job) -> None:
-    """Keep the choices. A job that has begun keeps those it began with: Conflict for others."""
+    """Keep the choices. A job that has begun keeps those it began with: Conflict for others; an estimate begins nothing."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "job.json"
-    if file.exists() and load(folder) != job:
+    before = load(folder) if file.exists() else job
+    if before != job and any((folder / each).exists() for each in BEGUN):
         raise Conflict(f"{folder} began with other choices: {file} shows them; take a new folder for these")
+    if (before.entity, before.holdout) != (job.entity, job.holdout):
+        shutil.rmtree(folder / "data", ignore_errors=True)
     file.write_text(json.dumps(asdict(job), indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 

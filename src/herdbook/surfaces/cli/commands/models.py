@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from herdbook.base import text
 from herdbook.service.models.acts import EVALUATION
 from herdbook.slowloop.models import job as jobs
 from herdbook.slowloop.models import upstreams
@@ -85,7 +86,9 @@ def training_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--length", metavar="TOKENS", type=whole_number, default=default.tokens_max, help="longest row (1024)")
     group.add_argument("--device", choices=("cpu", "cuda", "auto"), default=default.device, help="where (cpu)")
     group.add_argument("--threads", metavar="N", type=whole_number, default=0, help="of the processor (all)")
-    group.add_argument("--holdout", metavar="SHARE", type=number, default=0.3, help="share of the runs to examine it on (0.3)")
+    group.add_argument(
+        "--holdout", metavar="SHARE", type=number, default=default.holdout, help="share of the runs to examine it on (0.3)"
+    )
 
 
 def run(invocation: Invocation) -> int:
@@ -131,12 +134,15 @@ def train(invocation: Invocation) -> int:
     args, folder = invocation.args, Path(invocation.args.words[0])
     if args.base is None:
         raise Usage("say what is trained: --base with a model's folder, its name, or tiny")
+    if len(args.entity or ()) > 1:
+        raise Usage("models train takes one --entity: the path whose runs, and those below it, are learned from")
+    entity = text.entity_path(args.entity[0]) if args.entity else None
     job = Job(
         base=args.base, epochs=args.epochs, batch=args.batch, learning_rate=args.rate, lora_rank=args.lora, then=args.then,
-        tokens_max=args.length, device=args.device, threads=args.threads,
+        tokens_max=args.length, device=args.device, threads=args.threads, entity=entity, holdout=args.holdout,
     )  # fmt: skip
     jobs.save(folder, job)
-    working.data(invocation, folder, job, entity=(args.entity or [None])[0], holdout=args.holdout)
+    working.data(invocation, folder, job)
     expected = jobs.estimate(folder, job, parameters=working.parameters_of(args.base))
     invocation.terminal.remark(estimated(expected))
     if not args.estimate:

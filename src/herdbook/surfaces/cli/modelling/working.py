@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from herdbook.base import text
 from herdbook.base.errors import ExtraMissing, InvalidRequest, Unavailable
 from herdbook.slowloop.export.registering import Registrar
 from herdbook.slowloop.models import job as jobs
@@ -27,23 +27,40 @@ RESTARTS_MAX: Final = 5
 SETTLED_SECONDS: Final = 60  # after so long a server that ends has had its time, and is started afresh
 
 
-def data(invocation: Invocation, folder: Path, job: Job, *, entity: str | None, holdout: float) -> list[Answer]:
-    """The job's datasets, exported unless they are there: the same ones after a kill."""
+def data(invocation: Invocation, folder: Path, job: Job) -> None:
+    """The job's datasets, exported unless they are there: the same ones after a kill, all of one snapshot and so of one split."""
     from herdbook.slowloop.export.dataset import Choices, export
 
-    path = None if entity is None else text.entity_path(entity)
-    made = []
     for kind in dict.fromkeys(("sft", "dpo", job.then or "sft")):
-        if not (folder / "data" / kind).exists():
-            choices, keep = Choices(kind=kind, entity=path, holdout=holdout), registrar(invocation)
-            progress = invocation.terminal.progress("runs read")
-            exported = export(
-                lambda fields: invocation.ask("runs", fields), folder / "data" / kind, choices, keep=keep, progress=progress
+        out = folder / "data" / kind
+        if not out.exists():
+            export(
+                asker(invocation, folder / "data" / "sft" / "manifest.json"),
+                out,
+                Choices(kind=kind, entity=job.entity, holdout=job.holdout),
+                keep=registrar(invocation),
+                progress=invocation.terminal.progress("runs read"),
             )
-            made.append(exported.manifest)
-    if not (folder / "data" / "sft" / "train.jsonl").is_file():
-        raise InvalidRequest("no run teaches anything yet: herdbook export check says what each one lacks")
-    return made
+        if kind == "sft" and not has_rows(out):
+            raise InvalidRequest("no run teaches anything yet: herdbook export check says what each one lacks")
+    if job.then and not has_rows(folder / "data" / job.then):
+        raise InvalidRequest(
+            f"no row for {job.then} comes out of these runs: herdbook export training OUT --kind {job.then} says why; "
+            "leave out --then"
+        )
+
+
+def has_rows(dataset: Path) -> bool:
+    """Whether there is something to train on."""
+    file = dataset / "train.jsonl"
+    return file.is_file() and file.stat().st_size > 0
+
+
+def asker(invocation: Invocation, manifest: Path) -> Callable[[Mapping[str, Any]], Answer]:
+    """Pages of runs, as they were when the dataset with this manifest was made, if it was."""
+    made = json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else {}
+    then = {name: made[name] for name in ("snapshot", "until") if name in made}
+    return lambda fields: invocation.ask("runs", {**then, **fields})
 
 
 def registrar(invocation: Invocation) -> Registrar:
