@@ -143,3 +143,11 @@ def test_a_second_stage_without_rows_is_said_before_the_first(job: Path, herdboo
     assert 0 != told.code
     assert 0 == herdbook(*alone).code
     assert 2 == herdbook(*alone, "--entity", "acme/two").code, "the second path would have been left out without a word"
+
+
+def test_rows_that_will_be_cut_are_said(job: Path, herdbook) -> None:
+    """A trainer cuts a long row at its end, where the answer is: nobody would know that half the runs taught nothing."""
+    words = ("models", "train", str(job.parent / "new"), *BASE, "--estimate")
+    assert "are cut there" not in herdbook(*words).err
+    told = herdbook(*words, "--length", "16")
+    assert f"about {herdbook(*words, '--json').json['estimate']['rows']} rows are longer than 16 tokens" in told.err

@@ -81,12 +81,14 @@ def load(folder: Path) -> Job:
 def estimate(folder: Path, job: Job, *, parameters: int) -> dict[str, Any]:
     """Rows, tokens, time and cost before anything is trained: an order of magnitude, from the size of the files."""
     file = folder / "data" / "sft" / "train.jsonl"
-    rows = sum(1 for _ in lines(file))
+    sizes = [len(line) // BYTES_PER_TOKEN for line in lines(file)]
+    rows = len(sizes)
     tokens = round(min(file.stat().st_size / BYTES_PER_TOKEN, rows * job.tokens_max) * job.epochs) * (2 if job.then else 1)
     work = FLOPS_PER_PARAMETER_TOKEN * parameters * tokens
     on_gpu = work / GPU_FLOPS
     return {
         "rows": rows,
+        "longer_rows": sum(size > job.tokens_max for size in sizes),
         "tokens": tokens,
         "parameters": parameters,
         "cpu_seconds": round(work / CPU_FLOPS),

@@ -145,6 +145,10 @@ def train(invocation: Invocation) -> int:
     working.data(invocation, folder, job)
     expected = jobs.estimate(folder, job, parameters=working.parameters_of(args.base))
     invocation.terminal.remark(estimated(expected))
+    if longer := expected["longer_rows"]:
+        invocation.terminal.remark(
+            f"about {longer:,} rows are longer than {job.tokens_max:,} tokens, and are cut there: --length"
+        )
     if not args.estimate:
         working.train(invocation, folder)
     made = None if args.estimate else str(folder / "model")
