@@ -41,7 +41,7 @@ def server() -> Iterator[Server]:
 def test_ten_restarts_under_load(server: Server, tmp_path: Path) -> None:
     """After each of them somebody would have to restart ours, or look for what was lost."""
     load = Load(server, tmp_path, writers=WRITERS)
-    hold_up(server, load, times=10)
+    hold_up(server, load, times=10, more=100)
     figures("restarts", {"writes": sum(map(len, load.told)), "outcomes": sum(map(len, load.moved)), "refused": len(load.refused)})
     assert [] == load.refused
     nothing_lost(server, load, tmp_path)

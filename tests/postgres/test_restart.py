@@ -69,7 +69,8 @@ class Load:
             try:
                 return self.desk.do(verb, **fields)
             except Unavailable:
-                self.ending.wait(0.1)
+                if self.ending.wait(0.1):
+                    return None
             except HerdbookError as problem:
                 self.refused.append(f"{verb}: {problem.code}: {problem.message}")
                 return None
@@ -89,15 +90,15 @@ class Load:
             self.ending.wait(0.02)
 
 
-def hold_up(server: Server, load: Load, *, times: int) -> None:
+def hold_up(server: Server, load: Load, *, times: int, more: int = MORE) -> None:
     try:
         for n in range(times):
-            load.carry(MORE)  # it is killed under load
+            load.carry(more)  # it is killed under load
             server.stop(3 if n % 2 else 9)
             for left in (server.home / "data").glob("postmaster.pid"):
                 left.unlink()
             server.start()
-        load.carry(MORE)
+        load.carry(more)
     finally:
         load.end()
         load.desk.service.close()

@@ -30,6 +30,7 @@ from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Ro
 
 T = TypeVar("T")
 CONNECTIONS_MAX = 16
+TRANSACTIONS_MAX = CONNECTIONS_MAX // 2  # at once: each may ask beside itself, and must find a connection for that
 LENT_MAX = 10_000  # keys in use, before all are asked for again
 LIFETIME_SECONDS = 600  # of a connection: how it plans is decided when it is made, by how large the record is
 TIMEOUTS_MS = {"statement_timeout": 30_000, "lock_timeout": 20_000, "idle_in_transaction_session_timeout": 30_000}
@@ -50,6 +51,7 @@ class PostgresStore:
         self.next_id = self._ids.next
         self.next_read_id = RowIds().next
         self.closed_because = ""
+        self._rooms = threading.BoundedSemaphore(TRANSACTIONS_MAX)
         self._lent: dict[tuple[Any, ...], tuple[float, list[Row]]] = {}  # rows, and until when they may be lent
         try:
             self._pool: ConnectionPool[Raw] = ConnectionPool(
@@ -199,7 +201,7 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, begin: str, tenant: int | None, *, wait_seconds: float | None = None) -> Iterator[Transaction]:
-        with self._borrow() as raw:
+        with self._room(), self._borrow() as raw:
             tx = Transaction(raw, tenant, self.next_id)
             try:
                 with raw.pipeline():
@@ -231,6 +233,15 @@ class PostgresStore:
             if reads_wait:
                 tx.raw.execute(QUERIES["fold_reads"], {"tenant": tenant, "folded": self.next_id()})
         return (said,)
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        if not self._rooms.acquire(timeout=CONNECT_SECONDS):
+            raise Passing(f"{TRANSACTIONS_MAX} transactions are under way in this process: retry with the same ids")
+        try:
+            yield
+        finally:
+            self._rooms.release()
 
     @contextmanager
     def _borrow(self) -> Iterator[Raw]:
