@@ -28,6 +28,11 @@ SECRETS = [
     "xoxb-" + "123456789012-1234567890123-aB3dE6gH9jK2mN5pQ8sT1vW4",
     "sk_live_" + "aB3dE6gH9jK2mN5pQ8sT1vW4",
     "sk-ant-api03-" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7z",
+    "sk-svcacct-" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7z",
+    "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH",
+    "e2b_" + "0f9e8d7c6b5a4f3e2d1c0b9a8f7e6d5c4b3a2f1e",
+    "dapi" + "0f9e8d7c6b5a4f3e2d1c0b9a8f7e6d5c",
+    "dop_v1_" + "0f9e8d7c6b5a4f3e" * 4,
     "npm_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0bC3dE6",
     "SG." + "aB3dE6gH9jK2mN5pQ8sT1v." + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0bC3dE6gH9jK2m",
 ]
