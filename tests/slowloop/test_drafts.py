@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from herdbook.service.spans.otlp import called
 from herdbook.slowloop.export.drafts import Draft, draft, fingerprint
 
 BEGUN = "2026-01-01T00:00:0"
@@ -126,3 +127,28 @@ def test_builds_of_one_task_are_one_task() -> None:
     """A model would be examined on the task it was trained on, only with another build number."""
     assert fingerprint("Fix build 4711\n") == fingerprint("fix  build 4712")
     assert fingerprint("fix the build") != fingerprint("fix the test")
+
+
+def spanned(failed: bool = False, **said: Any) -> dict[str, Any]:
+    """What a span of a model's call becomes."""
+    about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "p"}
+    tool, args, result = called(about | said, failed=failed, said="overloaded")
+    return action(tool, args, result, second=3)
+
+
+def test_asking_a_model_is_no_tool_call() -> None:
+    """Whoever sends the spans of an agent would train a model to call a tool named `chat`."""
+    answered: dict[str, Any] = {
+        "gen_ai.usage.input_tokens": 3,
+        "gen_ai.response.model": "m-1",
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    asked = [spanned(), spanned(**answered), spanned(failed=True)]
+    assert drafted(actions=[action()]).steps == drafted(actions=[*asked, action()]).steps
+    assert "no_actions" == draft(run(actions=asked), attested_only=False)
+    own = action("chat", {"to": "ann"}, "sent", second=3)
+    assert ["chat", "pytest"] == names(drafted(actions=[own, action()])), "a tool may have that name"
+
+
+def names(found: Draft) -> list[str]:
+    return [call["function"]["name"] for step in found.calls for call in step["tool_calls"]]

@@ -19,9 +19,9 @@ from herdbook.base import limits
 from herdbook.base.errors import InvalidRequest, InvalidText, TooLarge
 from herdbook.base.redaction import keepable
 from herdbook.base.text import identifier, name
+from herdbook.slowloop.export.drafts import MODEL_CALLS
 
 Attributes = dict[str, Any]
-MODEL_CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
 TOOL_NAMES: Final = ("gen_ai.tool.name", "tool.name")  # the second of each is OpenInference's
 ARGUMENTS: Final = ("gen_ai.tool.call.arguments", "input.value")
 RESULT: Final = ("gen_ai.tool.call.result", "output.value")

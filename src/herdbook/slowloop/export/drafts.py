@@ -19,6 +19,10 @@ Message = dict[str, Any]  # role, content, and for a call `tool_calls`, whose ar
 ROLES: Final = ("system", "user", "assistant")
 TOOLS_CONTEXT: Final = "tools"  # a context of this name holds the tool schemas the agent had, as a JSON list
 UNSAID: Final = (TOOLS_CONTEXT, "model")  # contexts that are no part of the conversation; `model` says which one answered
+# What spans tell of a model that was asked: steps of a run, and no call of a tool that anybody should learn to make.
+MODEL_CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
+MODEL_ASKED: Final = frozenset({"model", "provider"})
+MODEL_ANSWERED: Final = frozenset({"model", "finish_reasons", "input_tokens", "output_tokens", "error"})
 TOOL_NAME_REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]")
 TOOL_NAME_CHARS_MAX: Final = 64  # what OpenAI's and most servers accept
 NUMBERS: Final = re.compile(r"\d+")
@@ -90,7 +94,14 @@ def refusal(run: Mapping[str, Any], *, attested_only: bool) -> str | None:
         return "unattested"
     if not any(outcome["task_input"] for outcome in outcomes):
         return "no_task_input"
-    return None if run["actions"] else "no_actions"
+    return "no_actions" if all(map(is_model_call, run["actions"])) else None
+
+
+def is_model_call(action: Mapping[str, Any]) -> bool:
+    """Whether an action is what a span told of a model's answer; a tool of such a name is asked and answers otherwise."""
+    args, result = action["args"], action["result"]
+    told = action["tool"] in MODEL_CALLS and isinstance(args, dict) and isinstance(result, dict)
+    return told and MODEL_ASKED.issuperset(args) and MODEL_ANSWERED.issuperset(result)
 
 
 def is_overturned(outcome: Mapping[str, Any]) -> bool:
@@ -125,7 +136,7 @@ def in_order(run: Mapping[str, Any]) -> list[tuple[str, int, Mapping[str, Any]]]
     """(when, 0 or 1, context or action): all that happened, contexts before the calls of the same moment."""
     return sorted(
         [(context["at"], 0, context) for context in run["contexts"] if context["name"] not in UNSAID]
-        + [(action["at"], 1, action) for action in run["actions"]],
+        + [(action["at"], 1, action) for action in run["actions"] if not is_model_call(action)],
         key=lambda each: each[:2],
     )
 

@@ -17,12 +17,12 @@ from herdbook.base.errors import ExtraMissing, Unavailable
 from herdbook.base.redaction import redacted
 from herdbook.base.version import VERSION
 from herdbook.slowloop.export.collect import pages
+from herdbook.slowloop.export.drafts import MODEL_CALLS
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter
 
-MODEL_CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
 PAGE: Final = 50
 TEXT_CHARS_MAX: Final = 8_000
 
