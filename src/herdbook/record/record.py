@@ -318,9 +318,11 @@ class Record:
         return [row[0] for row in self.store.rows("match_text", asked)] if tokens else []
 
     def _text_add(self, tx: Transaction, tenant: int, tokens: dict[int, str]) -> None:
-        versions = tx.rows("versions", {"tenant": tenant, "versions": json.dumps(list(tokens))})
-        for row in versions:
-            number, entry = row[0], row[1]
+        versions, erased = tx.rows_of(["versions", "erased_versions"], {"tenant": tenant, "versions": json.dumps(list(tokens))})
+        gone = {row[0] for row in erased}  # while it was read
+        for number, entry, *_ in versions:
+            if number in gone:
+                continue
             found = tx.row("insert_text_entry", {"tenant": tenant, "entry": entry, "version": number})
             assert found is not None
             tx.run("delete_text", {"tenant": tenant, "id": found[0]})

@@ -15,7 +15,10 @@ def load(reader: Reader, tenant: int, space: str, versions: Sequence[int]) -> di
 
 
 def keep(tx: Transaction, tenant: int, space: str, rows: Sequence[tuple[int, bytes]]) -> None:
-    tx.many("insert_vector", [(tenant, space, version, pieces, tx.next_id()) for version, pieces in rows])
+    """For who looks them up; not of what was erased while a model was at work on it."""
+    asked = {"tenant": tenant, "versions": json.dumps([version for version, _ in rows])}
+    gone = {row[0] for row in tx.rows("erased_versions", asked)}
+    tx.many("insert_vector", [(tenant, space, version, pieces, tx.next_id()) for version, pieces in rows if version not in gone])
 
 
 def waiting(reader: Reader, tenant: int, space: str, *, after: int, limit: int) -> list[int]:

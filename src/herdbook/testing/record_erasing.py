@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from herdbook.record import vectors
 from herdbook.testing.record_base import Contract
 from herdbook.testing.record_book import ENTITY, Book, Desk, as_bytes, person, refused
 
@@ -150,6 +151,18 @@ class ErasingContract(Contract):
         filled.do("erase", kind="author", subject="robin")
         with refused("erased"):
             other.read("tz")
+
+    def test_what_was_read_before_an_erasure_is_not_kept_after_it(self, ann: Desk) -> None:
+        """A search, or a model at work meanwhile, would keep the words or the meaning of who was forgotten."""
+        ann.write("a", "midnight", entity="acme/ci")
+        ann.write("b", "midnight", entity="other")
+        record, tenant = ann.service.record, ann.caller.tenant
+        read = record.text_behind(tenant, 10)
+        ann.do("erase", kind="entity", subject="acme/ci", why="asked for")
+        record.text_add(tenant, [(number, "midnight") for number in read])
+        record.store.write(lambda tx: vectors.keep(tx, tenant, "s", [(number, b"v") for number in read]), tenant=tenant)
+        assert (2, 1) == (len(read), len(record.text_match(tenant, ["midnight"], 10)))
+        assert 1 == len(vectors.load(record.store, tenant, "s", read))
 
     def test_another_tenants_subject_is_not_there(self, book: Book, filled: Desk) -> None:
         """One customer could erase another's runs, or learn that they are."""
