@@ -215,6 +215,8 @@ def openai_ways(client: Any) -> list[tuple[Any, Callable[[], Any]]]:
         (completion("done"), lambda: chat.with_raw_response.create(**asked).parse()),
         (WROTE, lambda: list(chat.with_raw_response.create(stream=True, **asked).parse())),
         (completion("done"), unread),
+        (completion("done"), lambda: client.with_options(timeout=9).chat.completions.create(**asked)),
+        (completion("done"), lambda: client.with_raw_response.chat.completions.create(**asked).parse()),
     ]
 
 
@@ -231,6 +233,7 @@ def anthropic_ways(client: Any) -> list[tuple[Any, Callable[[], Any]]]:
         (whole, lambda: client.messages.parse(**asked)),
         (SAID, streamed),
         (whole, lambda: client.messages.with_raw_response.create(**asked).parse()),
+        (whole, lambda: client.with_options(timeout=9).copy().messages.create(**asked)),
     ]
 
 

@@ -86,16 +86,26 @@ def recorded(client: Any, run: Client) -> Iterator[Any]:
     wire = next((each for each in (wire_openai, wire_anthropic) if each.fits(client)), None)
     if wire is None:
         raise TypeError(f"{type(client).__name__} is not a client of openai or anthropic: record its calls with run.action()")
-    copy = client.copy()
     recorder = Recorder(run)
-    resource = wire.resource(copy)
-    for way in wire.WAYS:
-        setattr(resource, way, recording(getattr(resource, way), recorder, wire))
-    copy.herdbook = recorder
     try:
-        yield copy
+        yield listening(client.copy(), recorder, wire)
     finally:
         recorder.close()
+
+
+def listening(client: Any, recorder: Recorder, wire: Any) -> Any:
+    """The client, and whatever is copied of it with other options, with every request told."""
+    resource = wire.resource(client)
+    for way in wire.WAYS:
+        setattr(resource, way, recording(getattr(resource, way), recorder, wire))
+    copied = client.copy
+
+    def copy(**options: Any) -> Any:
+        return listening(copied(**options), recorder, wire)
+
+    client.copy = client.with_options = copy
+    client.herdbook = recorder
+    return client
 
 
 def recording(ask: Callable[..., Any], recorder: Recorder, wire: Any) -> Callable[..., Any]:
