@@ -36,7 +36,8 @@ def test_a_database_is_made_once(empty: str, capsys: pytest.CaptureFixture[str])
     url = server().url(empty)
     with pytest.raises(Broken, match="herdbook db init"):
         PostgresStore(url)
-    assert 1 == herdbook("db", "status", "--record", url, capsys=capsys)[0]
+    code, told = herdbook("db", "status", "--record", url, capsys=capsys)
+    assert (1, True, False) == (code, "herdbook db init makes one" in told, "tenants are kept apart" in told)
     code, told = herdbook("db", "init", "--record", url, "--json", capsys=capsys)
     assert (0, [name for _, name, _ in setup.MIGRATIONS]) == (code, json.loads(told)["applied"])
     code, told = herdbook("db", "init", "--record", url, capsys=capsys)
@@ -130,3 +131,12 @@ def test_no_password_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path
     told = capsys.readouterr()
     assert 0 != code
     assert "hunter2" not in told.out + told.err
+
+
+@pytest.mark.parametrize("line", [("db", "status"), ("db", "init"), ("status",), ("backup", "copy")])
+def test_an_address_that_leads_nowhere_is_said(line: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever misspelt the database would be told that a connection was lost, and to try the same once more."""
+    code = main([*line, "--record", server().url("misspelt")])
+    told = capsys.readouterr().err
+    assert (3, True, False) == (code, 'database "misspelt" does not exist' in told, "retry" in told)
+    assert "check that it runs, and host, port, database" in told

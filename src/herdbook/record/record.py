@@ -133,10 +133,10 @@ class Record:
                 self._paths.put((tenant, path), found)
         return found
 
-    def entry(self, tenant: int, path: str, key: str) -> tuple[Head, float]:
+    def entry(self, tenant: int, path: str, key: str, reader: Reader | None = None) -> tuple[Head, float]:
         """One entry with the trust of its current claim, and its entity's base rate; NotFound with the nearest names."""
-        number = self.path_id(tenant, path)
-        row = None if number is None else self.store.row("head", {"tenant": tenant, "path": number, "key": key})
+        number = self.path_id(tenant, path, reader)
+        row = None if number is None else (reader or self.store).row("head", {"tenant": tenant, "path": number, "key": key})
         if row is None:
             raise NotFound(f"there is no entry {key!r} at {path!r}{self.suggestion(tenant, path, key)}")
         return Head(path, key, *row[2:]), trust.base_rate(row[0], row[1])

@@ -41,3 +41,11 @@ def translated(problem: psycopg.Error | UnicodeEncodeError) -> HerdbookError:
     if isinstance(problem, psycopg.DataError) and "NUL" in said:
         return InvalidText("a text holds the character U+0000: remove it")
     return Broken(f"the record refused this: {said}")
+
+
+def not_let_in(problem: psycopg.OperationalError) -> Unavailable:
+    """Why no connection came about, for whoever gave the address; whoever was connected before is told by `translated`."""
+    said = str(problem).strip().splitlines()[0]
+    return Unavailable(
+        f"PostgreSQL does not let us in ({said}): check that it runs, and host, port, database, login and password of the address"
+    )

@@ -18,7 +18,7 @@ from psycopg import errors
 from psycopg.sql import SQL, Identifier, Literal
 
 from herdbook.base.errors import InvalidRequest
-from herdbook.record.store.postgres.refusals import REFUSED, translated
+from herdbook.record.store.postgres.refusals import REFUSED, not_let_in, translated
 from herdbook.record.store.queries import load_migrations
 
 MIGRATIONS = load_migrations("postgres")
@@ -148,10 +148,17 @@ def named_in(passfile: Path) -> tuple[str, str]:
     return parts[3], parts[4]
 
 
+def connected(url: str, *, autocommit: bool = False) -> psycopg.Connection[Any]:
+    try:
+        return psycopg.connect(url, autocommit=autocommit, connect_timeout=CONNECT_SECONDS)
+    except psycopg.OperationalError as problem:
+        raise not_let_in(problem) from problem
+
+
 @contextmanager
 def logged_in(url: str) -> Iterator[psycopg.Connection[Any]]:
     try:
-        with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+        with connected(url, autocommit=True) as connection:
             yield connection
     except REFUSED as problem:
         raise translated(problem) from problem

@@ -25,7 +25,15 @@ from herdbook.base.ids import RowIds
 from herdbook.record.store.batches import Apart, each_by, in_hope
 from herdbook.record.store.postgres.connection import QUERIES, Raw, Transaction, open_for, opened_for, prepare
 from herdbook.record.store.postgres.refusals import REFUSED, Passing, translated
-from herdbook.record.store.postgres.setup import APP_ROLE, CONNECT_SECONDS, SCHEMA, mistakes_in, unbalanced_in, what_is_wrong
+from herdbook.record.store.postgres.setup import (
+    APP_ROLE,
+    CONNECT_SECONDS,
+    SCHEMA,
+    connected,
+    mistakes_in,
+    unbalanced_in,
+    what_is_wrong,
+)
 from herdbook.record.store.protocol import Exposure, Params, Planned, Reader, Row, Serving, Work
 
 T = TypeVar("T")
@@ -300,7 +308,7 @@ def assert_tenant(said: Row | None, tenant: int | None) -> None:
 
 def refuse_unfit(url: str) -> None:
     """A database that does not let us in, or whose schema is not there, too old or too new, is said, and left as it is."""
-    with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as raw:
+    with connected(url) as raw:
         try:
             prepare(raw, role=APP_ROLE, timeouts=TIMEOUTS_MS)
             there = raw.execute(QUERIES["schema_there"]).fetchone()

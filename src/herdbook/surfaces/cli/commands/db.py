@@ -84,5 +84,5 @@ def lines(invocation: Invocation, found: Answer) -> Iterator[str]:
     yield f"to do: {', '.join(found['missing']) or 'nothing'}"
     yield f"a server of this version {'cannot work on it: ' + found['wrong'] if found['wrong'] else 'works on it'}"
     yield from (f"mistake: {each}" for each in found["mistakes"])
-    if not found["mistakes"]:
+    if found["applied"] and not found["mistakes"]:
         yield "tenants are kept apart: row security, keys, functions and rights are as they should be"

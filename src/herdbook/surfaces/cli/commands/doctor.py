@@ -9,9 +9,8 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from herdbook.base.clock import from_iso
 from herdbook.base.errors import HerdbookError
@@ -25,6 +24,7 @@ from herdbook.surfaces.cli.terminal import Answer, Terminal, line
 
 if TYPE_CHECKING:
     from herdbook.record.store.protocol import Transaction
+    from herdbook.record.types import Head
     from herdbook.service.local import LocalTransport
 
 EXAMPLES = """\
@@ -228,7 +228,6 @@ def is_moved(move: Answer) -> bool:
 
 
 FACTOR: Final = 0.9  # of the bare row
-ID, VERSION, CONFIDENCE = itemgetter(0), itemgetter(3), itemgetter(6)  # where an outcome and a head have them
 
 
 class TakenBack(Exception):
@@ -241,6 +240,8 @@ class TakenBack(Exception):
 
 def rehearse(door: LocalTransport) -> list[Answer]:
     """A whole run in one transaction that is then rolled back: what its outcome moved, and what a bare row of plain SQL moves."""
+    from herdbook.record.outcomes import Outcome
+
     session, entity, key = new_name("s"), f"herdbook/doctor/{new_name('e')}", "rehearsal"
     run: list[tuple[str, Answer]] = [
         ("start_session", {"session": session, "agent": "doctor"}),
@@ -252,19 +253,17 @@ def rehearse(door: LocalTransport) -> list[Answer]:
         answers = [door.service.plan(door.caller, verb, fields).work(tx) for verb, fields in run]
         tenant, outcome = door.caller.tenant, answers[-1]
 
-        def look(name: str, **where: Any) -> tuple[Any, ...]:
-            row = tx.row(name, {"tenant": tenant, **where})
-            if row is None:
-                raise TakenBack([])
-            return row
+        def claim() -> Head:
+            return door.service.record.entry(tenant, entity, key, tx)[0]
 
-        where = {"path": door.service.record.path_id(tenant, entity, tx), "key": key}
-        told = CONFIDENCE(look("head", **where))
-        number, version = ID(look("outcome", ref=outcome["ref"])), VERSION(look("head", **where))
-        tx.many("insert_cause", [(tenant, number, version, "foreign", FACTOR, 0, *[None] * 7)])
-        bare = CONFIDENCE(look("head", **where))
-        moves = [move | {"after": told} for move in outcome["moved"]]  # what the claim has then, whatever the log says
-        raise TakenBack([*moves, {"before": told, "factor": FACTOR, "after": bare}])
+        told = claim()
+        row = tx.row("outcome", {"tenant": tenant, "ref": outcome["ref"]})
+        if row is None:
+            raise TakenBack([])
+        tx.many("insert_cause", [(tenant, Outcome(*row).id, told.version_id, "foreign", FACTOR, 0, *[None] * 7)])
+        bare = claim().confidence
+        moves = [move | {"after": told.confidence} for move in outcome["moved"]]  # what the claim has then, whatever the log says
+        raise TakenBack([*moves, {"before": told.confidence, "factor": FACTOR, "after": bare}])
 
     try:
         door.service.record.store.write(work, tenant=door.caller.tenant)
