@@ -161,3 +161,9 @@ def test_what_a_cluster_refuses_is_refused_here(why: str) -> None:
     finally:
         with server().admin() as admin:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_one_node_is_told_that_it_is_no_cluster(database: str) -> None:
+    """Whoever tries it on one machine would read about a relation that herdbook never spoke of."""
+    with pytest.raises(HerdbookError, match="CREATE EXTENSION citus"):
+        setup.Setup.bring_up(server().url(database), distributed=True)

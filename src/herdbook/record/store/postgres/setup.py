@@ -83,6 +83,8 @@ class Setup:
         Row security and triggers that somebody turned off, or a restore without the schema did, are turned on again.
         """
         with logged_in(url) as connection:
+            if distributed:
+                refuse_one_node(connection)
             before = applied_in(connection) or {}
             for step in steps(before, post=post, distributed=distributed):
                 taken(connection, step)
@@ -120,6 +122,13 @@ class Setup:
                 "wrong": what_is_wrong(applied),
                 "mistakes": [] if applied is None else mistakes_in(connection),
             }
+
+
+def refuse_one_node(connection: psycopg.Connection[Any]) -> None:
+    """Before anything is made: what spreads tables is there only on a cluster."""
+    there = connection.execute("SELECT to_regclass('pg_dist_partition') IS NOT NULL").fetchone()
+    if not there or not there[0]:
+        raise InvalidRequest("this database is not of a Citus cluster: CREATE EXTENSION citus in it, or leave --distributed out")
 
 
 def taken(connection: psycopg.Connection[Any], step: str) -> None:
@@ -178,6 +187,9 @@ def mistakes_in(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def unbalanced_in(connection: psycopg.Connection[Any]) -> list[str]:
-    """Claims whose confidence is not what the last of their moves says, as rows restored without their triggers leave them."""
+    """Claims without their entry, or with a confidence that their last move does not say, as rows restored alone leave them."""
     found = connection.execute(sql("unbalanced").encode()).fetchall()
-    return [f"the moves of entry {entry} do not add up to its confidence" for (entry,) in found]
+    return [
+        f"the moves of entry {entry} do not add up to its confidence" if there else f"entry {entry} has claims and is not there"
+        for entry, there in found
+    ]
