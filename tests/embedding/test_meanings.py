@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -17,6 +20,7 @@ from herdbook.base.errors import Unavailable
 from herdbook.fastloop.embedding import models
 from herdbook.fastloop.embedding.meanings import Meanings, asked_parts, pieces
 from herdbook.record.record import Record
+from herdbook.record.store.sqlite import SqliteStore
 from herdbook.record.types import Version
 from herdbook.service.door import Service
 from herdbook.testing.records import ENTITY, Desk, person
@@ -398,3 +402,26 @@ def test_a_task_that_names_several_things_finds_each(book: Book) -> None:
     found, missing = meanings.cosines(1, "off at midnight again; cents are missing; packets are lost here", versions)
     assert ("", [True] * 3) == (missing, [cosine > 0.9 for cosine in found.values()])
     assert ["no: parts"] == asked_parts("no: parts")
+
+
+def test_a_forked_child_ends_whatever_was_held_when_it_was_forked(book: Book) -> None:
+    """A pool of workers that forks beside a model at work would hang at its end, one child in ten."""
+    desk, meanings = book.open(Topics())
+    desk.write("tz", "midnight")
+    desk.brief(task="calendar")
+    waited(meanings)
+    store = desk.service.record.store
+    assert isinstance(store, SqliteStore)
+    with meanings.turn, store._turn:
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.alarm(20)
+                meanings.close()
+                with suppress(Unavailable):
+                    desk.write("tz", "noon")
+                    os._exit(2)
+                os._exit(0)
+            finally:
+                os._exit(1)
+    assert 0 == os.waitpid(child, 0)[1]

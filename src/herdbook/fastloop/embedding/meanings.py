@@ -10,8 +10,10 @@ from __future__ import annotations
 import atexit
 import importlib
 import json
+import os
 import re
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -48,7 +50,7 @@ class Scope:
     ids: list[int]
 
 
-@dataclass
+@dataclass(eq=False)
 class Meanings:
     """The semantic leg over one record."""
 
@@ -66,6 +68,9 @@ class Meanings:
     walked: set[int] = field(default_factory=set)  # tenants of which it was begun
     worker: threading.Thread | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        OPEN.add(self)
 
     @cached_property
     def numpy(self) -> Any:
@@ -335,3 +340,16 @@ def pieces(version: Version, *, chars_max: int) -> list[str]:
         found.append(text[:cut])
         text = text[cut:].lstrip()
     return [*found, text]
+
+
+OPEN: Final[weakref.WeakSet[Meanings]] = weakref.WeakSet()
+
+
+def after_fork_in_child() -> None:
+    """The record stays with the parent, and so does what embeds; whoever held a lock is not here to let it go."""
+    for meanings in list(OPEN):
+        meanings.turn, meanings.stopped, meanings.worker = threading.Lock(), threading.Event(), None
+        meanings.stopped.set()
+
+
+os.register_at_fork(after_in_child=after_fork_in_child)

@@ -359,6 +359,7 @@ def after_fork_in_child() -> None:
         NEVER_CLOSED.extend([store, *store._open])
         os.close(store._lock_file)
         store._journal.close()
+        store._turn = threading.Lock()  # whoever held it is not here
 
 
 os.register_at_fork(after_in_child=after_fork_in_child)
