@@ -144,6 +144,15 @@ def test_a_row_is_written_once(fleet: Fleet, tmp_path: Path) -> None:
     assert 4 == exported.manifest["left_out"]["duplicate"]["runs"]
 
 
+def test_a_run_with_several_rows_that_are_there_is_left_out_once(fleet: Fleet, tmp_path: Path) -> None:
+    """More runs would be missing than there are."""
+    for number in range(3):
+        fleet.run(f"again-{number}", LOOK, GOOD)
+    exported = export(fleet.ask, tmp_path / "out", Choices())
+    assert 2 == exported.rows
+    assert {"runs": 2, "named": ["again-1", "again-2"]} == exported.manifest["left_out"]["duplicate"]
+
+
 def test_a_folder_is_never_written_over(filled: Fleet, tmp_path: Path) -> None:
     """A model's lineage would point at data that is no longer there."""
     (tmp_path / "out").mkdir()

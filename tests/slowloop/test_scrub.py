@@ -49,6 +49,37 @@ def test_each_kind_is_blotted_out(scrubber: Scrubber, kind: str) -> None:
     assert f"[REDACTED:{kind}]" in cleaned
 
 
+BEGIN = "-----BEGIN " + "PRIVATE KEY-----"
+KEYS = {
+    "anthropic": "sk-" + "ant-api03-" + "Zk3J9qLx0PwN7vB2mRtYc5UdHsGf8EiA6oKyXlQbVnCpDzSeWjTgMhFrOuIa1AA",
+    "openai service": "sk-" + "svcacct-" + "Zk3J9qLx0PwN7vB2mRtYc5UdHsGf8EiA6oKyXlQb",
+    "openrouter": "sk-" + "or-v1-" + "0f9e8d7c6b5a4f3e2d1c0b9a8f7e6d5c4b3a2f1e0d9c8b7a6f5e4d3c2b1a0f9e",
+    "google": "AI" + "zaSyD3fGh1JkLmN0pQrStUvWxYz2aBcDeFgHi",
+    "github fine-grained": "github_" + "pat_11ABCDEFG0aBcDeFgHiJkL_MnOpQrStUvWxYz0123456789abcdefghijklmnop",
+    "npm": "npm_" + "aB3dE6gH9jK2mN5pQ8sTaB3dE6gH9jK2mN5p",
+    "hugging face": "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH",
+    "private key": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7",
+}
+
+
+@pytest.mark.parametrize("whose", KEYS)
+def test_keys_that_agents_hold_are_taken_out(scrubber: Scrubber, whose: str) -> None:
+    """A model would be taught the key that its agent ran with, and tell it to whoever asks."""
+    key = KEYS[whose]
+    text = f"{BEGIN}\n{key}\n-----END PRIVATE KEY-----" if whose == "private key" else f"it said {key} then"
+    assert key not in scrubber.clean(text)[0]
+    for value in (text, {"a": [text, 1]}, f'say "{text}" \\'):
+        draft = drafted({"cmd": value, "n": 1})
+        assert key not in json.dumps(msgspec.to_builtins(scrubber.draft(draft)[0]))
+
+
+@pytest.mark.parametrize("said", [f"{BEGIN}\nMIIEvQ", "Authorization: Basic x", 'authorization: "a\\"b', "://a:b\\@c"])
+def test_what_ends_with_its_text_leaves_the_arguments_whole(scrubber: Scrubber, said: str) -> None:
+    """One odd argument would end an export, or take the next argument with it."""
+    cleaned = scrubber.draft(drafted({"a": said, "b": "kept"}))[0]
+    assert "kept" in json.dumps(msgspec.to_builtins(cleaned))
+
+
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_is_none_stays(scrubber: Scrubber, text: str) -> None:
     """Rows would be full of holes where nothing was secret."""
@@ -78,6 +109,16 @@ def test_a_secret_is_known_by_the_name_beside_it(scrubber: Scrubber) -> None:
     assert "correct-horse-battery" not in json.dumps([cleaned.prompt, cleaned.steps])
     assert "bob" == cleaned.calls[0]["tool_calls"][0]["function"]["arguments"]["user"]
     assert {"secret_keyword", "email"} == set(counts)
+
+
+def test_the_task_and_the_tools_are_looked_at_too(scrubber: Scrubber) -> None:
+    """A prompt to practise on, or a tool's description, would tell what the conversation no longer does."""
+    tools = [{"type": "function", "function": {"name": "look", "description": "ask jane@example.org first"}}]
+    draft = msgspec.structs.replace(drafted({}), prompt=[said("user", "go on")], task_input="mail jane@example.org", tools=tools)
+    cleaned, counts = scrubber.draft(draft)
+    assert "mail [REDACTED:email]" == cleaned.task_input
+    assert "ask [REDACTED:email] first" == (cleaned.tools or [{}])[0]["function"]["description"]
+    assert {"email"} == set(counts)
 
 
 def test_what_was_found_is_counted(scrubber: Scrubber) -> None:

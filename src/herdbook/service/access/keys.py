@@ -134,8 +134,11 @@ def refuse_unfit(request: requests.CreateKey, reach: Reach) -> None:
     """What no key of this role is."""
     if request.role in ("admin", "operator") and not reach.everything:
         raise InvalidRequest(f"an {request.role} key reaches every path of its tenant: leave the reach out")
-    if request.role == "box" and (request.seconds is None or request.seconds > limits.BOX_KEY_SECONDS_MAX):
-        raise InvalidRequest(f"a box's key ends within {limits.BOX_KEY_SECONDS_MAX} seconds: say when, or let a host make a pass")
+    most = limits.BOX_KEY_SECONDS_MAX
+    if request.role == "box" and (request.seconds is None or request.seconds > most):
+        raise InvalidRequest(
+            f"a box's key ends within {most} seconds: give its seconds (--expires 12h), or let a host make a pass"
+        )
 
 
 def known_verbs(names: list[str]) -> list[str]:

@@ -34,8 +34,13 @@ class LeftOut:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.names: dict[str, list[str]] = {}
+        self.last: dict[str, str] = {}
 
     def add(self, reason: str, session: str) -> None:
+        """A run counts once for a reason; several rows of one come one after the other."""
+        if self.last.get(reason) == session:
+            return
+        self.last[reason] = session
         self.counts[reason] += 1
         names = self.names.setdefault(reason, [])
         if len(names) < NAMED_MAX:

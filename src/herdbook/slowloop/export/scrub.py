@@ -12,12 +12,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from herdbook.base.errors import ExtraMissing
+from herdbook.base.redaction import SHAPES
 from herdbook.slowloop.export.anchors import Needs, Screen, needs
 from herdbook.slowloop.export.drafts import Draft, Message
 
@@ -32,6 +33,8 @@ SSN: Final = re.compile(r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])")
 IBAN_BEGINS: Final = re.compile(r"[A-Z]{2}\d\d ?[A-Z0-9]")
 CARD_DIGITS: Final = "0" * 13
 QUOTES: Final = "\"'"
+BEHIND: Final = Needs(frozenset({"authorization: ", "bearer ", "basic "}), 0)
+CREDENTIAL: Final = "credential"  # of a shape that is known, where no detector has a name for it
 
 
 class Detector(NamedTuple):
@@ -48,7 +51,7 @@ class Scrubber:
     """Replaces what should not be taught by `[REDACTED:kind]`. Raises ExtraMissing where the scanners are not installed."""
 
     def __init__(self) -> None:
-        self.detectors = [*secret_detectors(), *personal_checks()]
+        self.detectors = [*secret_detectors(), *credential_shapes(), *personal_checks()]
         self.screen = Screen([each.needs for each in self.detectors])
         self.found: Counter[str] = Counter()
         self.clear: set[str] = set()  # prompts in which nothing was found
@@ -61,16 +64,22 @@ class Scrubber:
         counts: Counter[str] = Counter()
         text = "\n".join(dict.fromkeys("\n".join(self.unseen(draft)).split("\n")))  # each line once
         if not self.suspects(text):
-            self.remember(draft.prompt)
+            self.remember(draft)
             return draft, counts
         prompt, steps = ([self.message(each, counts) for each in messages] for messages in (draft.prompt, draft.steps))
+        task, _ = self.clean(draft.task_input)  # counted where it is said
+        tools = None if draft.tools is None else json.loads(self.text(self.written(draft.tools), counts))
         self.found += counts
-        return msgspec.structs.replace(draft, prompt=prompt, steps=steps), counts
+        return msgspec.structs.replace(draft, prompt=prompt, steps=steps, task_input=task, tools=tools), counts
 
     def unseen(self, draft: Draft) -> list[str]:
         """All that is looked at, but for prompts that were found clean before."""
         clear = self.clear
         texts = [each["content"] for each in draft.prompt if each["content"] not in clear]
+        if draft.task_input not in clear:
+            texts.append(draft.task_input)
+        if draft.tools is not None:
+            texts.append(self.written(draft.tools))
         for step in draft.steps:
             texts.append(step["content"])
             if "tool_calls" in step:
@@ -81,10 +90,12 @@ class Scrubber:
         """As people write it, with a space after each colon: that is what the scanners' patterns were made for."""
         return msgspec.json.format(self.encode(arguments), indent=0).decode()
 
-    def remember(self, prompt: list[Message]) -> None:
+    def remember(self, draft: Draft) -> None:
         if len(self.clear) > CACHED_TEXTS_MAX:
             self.clear.clear()
-        self.clear.update(each["content"] for each in prompt if len(each["content"]) <= CACHED_CHARS_MAX)
+        self.clear.update(each["content"] for each in draft.prompt if len(each["content"]) <= CACHED_CHARS_MAX)
+        if len(draft.task_input) <= CACHED_CHARS_MAX:
+            self.clear.add(draft.task_input)
 
     def suspects(self, text: str) -> list[Detector]:
         """Those that are worth trying on a text."""
@@ -114,7 +125,7 @@ class Scrubber:
 
     def _clean(self, text: str) -> tuple[str, tuple[str, ...]]:
         kinds = []
-        for kind, secret in sorted(set(self.findings(text)), key=lambda each: (-len(each[1]), each)):
+        for kind, secret in sorted(set(self.findings(text)), key=lambda each: (-len(each[1]), each[0] == CREDENTIAL, each)):
             if secret in text:
                 text = text.replace(secret, f"[REDACTED:{kind}]")
                 kinds.append(kind)
@@ -146,6 +157,27 @@ def secret_detectors() -> list[Detector]:
         classes: Iterable[type] = get_mapping_from_secret_type_to_class().values()
         plugins: list[Any] = [initialize.from_plugin_classname(each.__name__) for each in classes]
     return [Detector(kind_of(plugin.secret_type), True, *screen(plugin), secrets_by(plugin)) for plugin in plugins]
+
+
+def credential_shapes() -> list[Detector]:
+    """What is kept out of the record by its shape, kept out of rows as well: keys that detect-secrets does not know, and all of a
+    private key, of which it names the first line only."""
+    return [Detector(named(each.pattern), False, (needed(each),), anything, partial(shaped, each)) for each in SHAPES]
+
+
+def named(pattern: str) -> str:
+    return "private_key" if "PRIVATE KEY" in pattern else "json_web_token" if "eyJ" in pattern else CREDENTIAL
+
+
+def needed(shape: re.Pattern[str]) -> Needs:
+    """Of a shape; of what it looks back at nothing is read off, and that is told here."""
+    return BEHIND if "bearer" in shape.pattern else Needs(frozenset("@"), 0) if "://" in shape.pattern[:8] else needs(shape)
+
+
+def shaped(shape: re.Pattern[str], text: str) -> Iterator[str]:
+    """What has this shape; within quotes, for what stands behind them is another text, or the end of the JSON it is in."""
+    found = (match[0].split('"')[0].rstrip("\\") for match in shape.finditer(text))
+    return (each for each in found if len(each) > 3 and not each.startswith("[REDACTED:"))
 
 
 def secrets_by(plugin: Any) -> Callable[[str], Iterator[str]]:
