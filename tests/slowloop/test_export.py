@@ -160,6 +160,20 @@ def test_a_folder_is_never_written_over(filled: Fleet, tmp_path: Path) -> None:
         export(filled.ask, tmp_path / "out", Choices())
 
 
+def test_of_two_exports_into_one_folder_the_second_is_told(filled: Fleet, tmp_path: Path) -> None:
+    """It would be told of a folder that it never named."""
+    other = tmp_path / "out" / "train.jsonl"
+
+    def meanwhile(*_: Any) -> None:
+        other.parent.mkdir()
+        other.write_text("another's", encoding="utf-8")
+
+    with pytest.raises(Conflict, match="out is there already"):
+        export(filled.ask, tmp_path / "out", Choices(), keep=meanwhile)
+    assert "another's" == other.read_text(encoding="utf-8")
+    assert ["out"] == [path.name for path in tmp_path.iterdir() if "out" in path.name]
+
+
 def test_a_failing_export_leaves_nothing(filled: Fleet, tmp_path: Path) -> None:
     """Half a dataset would be taken for a whole one."""
     before = set(tmp_path.iterdir())

@@ -79,8 +79,7 @@ def export(
     `keep` has the record told of it before the folder has its name: no dataset is used that nobody can find again.
     """
     write = targets.writer(choices.target, choices.kind)
-    if folder.exists():
-        raise Conflict(f"{folder} is there already: name a new folder, or remove that one")
+    refuse_over(folder)
     scrubber = None if choices.unscrubbed else Scrubber()
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -94,10 +93,16 @@ def export(
             if keep is not None:
                 keep(folder.name, manifest, runs_of(made / "rows.jsonl"), card.card(manifest))
             made.chmod(0o755)
+            refuse_over(folder)
             os.rename(made, folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return Exported(folder, manifest)
+
+
+def refuse_over(folder: Path) -> None:
+    if folder.exists():
+        raise Conflict(f"{folder} is there already: name a new folder, or remove that one")
 
 
 def runs_of(mapping: Path) -> Iterator[str]:
