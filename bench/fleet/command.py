@@ -114,4 +114,7 @@ def seeds_of(text: str) -> list[int]:
     first, _, last = text.partition(":")
     if not first.isdigit() or (last and not last.isdigit()):
         raise ValueError(f"{text!r} names no seeds: give a number, or first:last")
-    return list(range(int(first), int(last or first) + 1))
+    seeds = list(range(int(first), int(last or first) + 1))
+    if not seeds:
+        raise ValueError(f"{text!r} names no seeds: the first is above the last")
+    return seeds

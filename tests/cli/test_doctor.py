@@ -49,6 +49,21 @@ def test_holdback_is_suggested_once_it_would_tell_something(herdbook, home, monk
     assert "holdback" not in herdbook("doctor", "--no-box").out
 
 
+@pytest.mark.parametrize(
+    "embed, told",
+    [
+        ("http://127.0.0.1:9/v1#x", "meaning: the embedder at http://127.0.0.1:9/v1 did not answer with vectors"),
+        ("word2vec", "meaning: embed=word2vec names no embedder"),
+        ("onnx:/nowhere", "meaning: embed=onnx:/nowhere cannot be read (No such file or directory)"),
+    ],
+)
+def test_an_embedder_that_was_set_and_cannot_be_asked_is_found(embed, told, herdbook, home, monkeypatch) -> None:
+    """Entries would be found by their words only, and doctor would say that all is well."""
+    monkeypatch.setenv("HERDBOOK_EMBED", embed)
+    assert (1, [told]) == examined(herdbook)
+    assert 0 == herdbook("brief", "acme/ci", "--task", "x", "--no-session").code
+
+
 def test_no_record_is_said_and_none_is_made(herdbook, tmp_path) -> None:
     """Doctor would report on a record that it has just made up."""
     code, bad = examined(herdbook)

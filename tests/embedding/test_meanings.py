@@ -296,6 +296,62 @@ def test_what_an_embedder_cannot_do_is_said_and_words_answer(book: Book) -> None
     assert ["half"] == keys(desk, "rounding")
 
 
+class Odd(Topics):
+    """Answers well, until it answers with what a test set."""
+
+    answer: Any = None
+
+    def question(self, text: str) -> Any:
+        return super().question(text) if self.answer is None else self.answered()
+
+    def passages(self, texts: Sequence[str]) -> Any:
+        return super().passages(texts) if self.answer is None else self.answered()
+
+    def answered(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    "answer, told",
+    [
+        (RuntimeError("bad allocation"), "the embedder failed (RuntimeError: bad allocation): look at it, or set embed=off"),
+        ([float("nan")] * 4, "something else than one vector of numbers a text"),
+        (1.0, "something else than one vector of numbers a text"),
+        ([1.0] * 5, "5 dimensions where it had 4"),
+        ([], "0 dimensions where it had 4"),
+    ],
+)
+def test_an_embedder_that_answers_oddly_costs_its_leg_and_no_briefing(answer: Any, told: str, book: Book) -> None:
+    """A plug-in that fails in a way of its own, or a server that has got another model, took every briefing with it."""
+    embedder = Odd()
+    desk, meanings = book.open(embedder)
+    write_three(desk)
+    desk.brief(task="midnight")
+    waited(meanings)
+    embedder.answer = answer
+    found = desk.brief(task="rounding")
+    assert ["half"] == [entry["key"] for entry in found["entries"]]
+    assert told in found["ranking"]["left_out"]["semantic"]
+    assert ["half"] == keys(desk, "rounding")
+
+
+@pytest.mark.parametrize("answer", [[[1.0] * 4], [], [[float("inf")] * 4] * 3, RuntimeError("out of memory")])
+def test_vectors_that_are_none_are_not_kept(answer: Any, book: Book) -> None:
+    """An entry without rows would be in the matrix as its neighbour, or make the whole of it worthless."""
+    embedder = Odd()
+    desk, _ = book.open(embedder, inline_max=16)
+    write_three(desk)
+    assert 0 == desk.do("status")["embedding"]["embedded"]
+    embedder.answer = answer
+    with pytest.raises(Unavailable):
+        desk.do("embed")
+    embedder.answer = None
+    assert 0 == desk.do("status")["embedding"]["embedded"]
+    assert 3 == desk.do("embed")["embedded"]
+
+
 def test_without_an_embedder_the_way_to_one_is_said(book: Book) -> None:
     """Nobody would know what to install."""
     desk, _ = book.open(Topics())

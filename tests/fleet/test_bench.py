@@ -146,9 +146,16 @@ def test_a_scenario_with_a_misspelt_field_is_refused(tmp_path: Path) -> None:
         scenario.load(tmp_path / "odd.toml")
 
 
+def test_seeds_that_name_none_are_refused() -> None:
+    """A bench that lived through nothing would end as if all had been well."""
+    assert [3, 4] == seeds_of("3:4")
+    for text in ("4:3", "x", "3:x", "-1"):
+        with pytest.raises(ValueError, match="names no seeds"):
+            seeds_of(text)
+
+
 def test_intervals_widen_with_fewer_seeds() -> None:
     """An interval from two seeds that looks like one from twenty would claim what it does not know."""
-    assert [3, 4] == seeds_of("3:4")
     few, many = report.figure([1.0, 2.0]), report.figure([1.0, 2.0] * 10)
     assert few is not None
     assert many is not None

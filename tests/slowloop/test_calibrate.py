@@ -132,7 +132,7 @@ def test_the_report_says_what_it_would_set_and_sets_nothing_on_little() -> None:
     """Somebody would promote numbers that came from five runs."""
     told = calibrate([using(n, "e/0", "failure") for n in range(3)], "e/0", columns=COLUMNS, base_days=30.0)
     assert {} == told["values"]
-    assert "It would set nothing." == told["says"][-1]
+    assert "Promotion sets nothing." == told["says"][-1]
     assert any("half-life" in said for said in told["says"])
 
 

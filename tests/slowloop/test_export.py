@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,25 @@ def test_of_two_exports_into_one_folder_the_second_is_told(filled: Fleet, tmp_pa
         export(filled.ask, tmp_path / "out", Choices(), keep=meanwhile)
     assert "another's" == other.read_text(encoding="utf-8")
     assert ["out"] == [path.name for path in tmp_path.iterdir() if "out" in path.name]
+
+
+def test_a_dataset_is_on_the_disk_before_the_record_knows_of_it(
+    filled: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut a model's lineage would point at half a dataset."""
+    synced: set[int] = set()
+    sync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        sync(descriptor)
+        synced.add(os.fstat(descriptor).st_ino)
+
+    known: set[int] = set()
+    monkeypatch.setattr(os, "fsync", noted)
+    export(filled.ask, tmp_path / "out", Choices(), keep=lambda *_: known.update(synced))
+    folder = tmp_path / "out"
+    assert {path.stat().st_ino for path in (folder, *folder.iterdir())} <= known
+    assert tmp_path.stat().st_ino in synced
 
 
 def test_a_failing_export_leaves_nothing(filled: Fleet, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import herdbook
 from herdbook.client import Client, HerdbookError
 from herdbook.service.callers import box_caller
 from herdbook.service.local import LocalTransport
+from herdbook.slowloop.calibrate import half_life
 
 ENTITY = "acme/ci"
 
@@ -131,10 +132,37 @@ def test_calibration_reports_and_sets_only_what_may_act(book: Client) -> None:
     assert "invalid_request" == refused.value.code
 
 
+def test_what_calibration_promotes_is_in_force_and_can_be_taken_back(book: Client) -> None:
+    """A half-life that was learnt would be reported, called promoted, and never fade anything."""
+    keys = [f"port-{number}" for number in range(half_life.ACT_MIN)]
+    for number, key in enumerate(keys):
+        book.write(ENTITY, key, 8000 + number, why=f"service {number} says so in its log")
+    for kind in ("success", "failure", "failure"):
+        run = another(book)
+        run.brief(ENTITY)
+        run.commit_outcome(kind, used=keys)
+    offered = book.call("calibrate", {"entity": ENTITY})
+    assert (False, half_life.ACT_MIN) == (offered["promoted"], offered["half_life"]["events"])
+    days = offered["values"]["half_life_days"]
+    assert 7.5 == days, "nothing was true for longer than this test runs, and a quarter of the default is the least that acts"
+    assert f"Promotion sets half_life_days={days:g}." == offered["says"][-1]
+
+    def in_force() -> float:
+        return next(
+            each["value"] for each in book.call("tuning", {"entity": ENTITY})["tuning"] if "half_life_days" == each["name"]
+        )
+
+    assert 30.0 == in_force()
+    assert book.call("calibrate", {"entity": ENTITY, "promote": True})["promoted"]
+    assert days == in_force()
+    book.call("rollback", {"what": "calibration", "entity": ENTITY})
+    assert 30.0 == in_force()
+
+
 def test_taking_back_goes_further_back_each_time(book: Client) -> None:
     """The second rollback would bring back what the first had taken away."""
-    for half_life in (60.0, 30.0, 10.0):
-        book.call("tune", {"entity": ENTITY, "values": {"half_life_days": half_life}})
+    for days in (60.0, 30.0, 10.0):
+        book.call("tune", {"entity": ENTITY, "values": {"half_life_days": days}})
     back = [book.call("rollback", {"what": "calibration", "entity": ENTITY})["set"]["half_life_days"] for _ in range(2)]
     book.call("tune", {"entity": ENTITY, "values": {"half_life_days": 20}})
     back += [book.call("rollback", {"what": "calibration", "entity": ENTITY})["set"]["half_life_days"] for _ in range(2)]

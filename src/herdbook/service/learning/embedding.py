@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from herdbook.base.errors import HerdbookError
+from herdbook.fastloop.ordering import NO_EMBEDDER, OFF
 from herdbook.service.callers import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ def warm(service: Service) -> None:
 
 
 def embedding(service: Service, tenant: int) -> dict[str, Any] | str:
-    """How far embedding has come, or why there is none: for `status`."""
+    """For `status`: how far embedding has come, the `problem` with the embedder that was chosen, or why there is none."""
     meanings = service.briefer.orderer.semantics
     if not isinstance(meanings, Embedding):
-        return str(meanings)
+        return meanings if meanings in (OFF, NO_EMBEDDER) else {"problem": str(meanings)}
     try:
         return meanings.state(tenant)
     except (HerdbookError, ImportError, OSError) as problem:
-        return f"the embedder cannot be used: {problem}"
+        return {"problem": str(problem)}

@@ -100,7 +100,7 @@ def sentences(report: Mapping[str, Any]) -> Sequence[str]:
     if gain is not None and gain <= 0:
         told.append("On later runs the multipliers learnt here foretold no better than the defaults, so the defaults stay.")
     if report["values"]:
-        told.append("It would set " + ", ".join(f"{name}={value:g}" for name, value in report["values"].items()) + ".")
+        told.append("Promotion sets " + ", ".join(f"{name}={value:g}" for name, value in report["values"].items()) + ".")
     else:
-        told.append("It would set nothing.")
+        told.append("Promotion sets nothing.")
     return told

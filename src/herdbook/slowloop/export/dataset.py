@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from herdbook.base.errors import Conflict
+from herdbook.base.key_file import sync_folder
 from herdbook.base.version import VERSION
 from herdbook.slowloop.export import card, collect, companions, examples, splits, targets
 from herdbook.slowloop.export.collect import AskPage, Collected
@@ -90,14 +91,24 @@ def export(
         manifest["scrubbed"] = None if scrubber is None else dict(sorted(scrubber.found.items()))
         finish(made, manifest, choices)
         if sum(split["rows"] for split in manifest["splits"].values()):
+            sync(made)
             if keep is not None:
                 keep(folder.name, manifest, runs_of(made / "rows.jsonl"), card.card(manifest))
             made.chmod(0o755)
             refuse_over(folder)
             os.rename(made, folder)
+            sync_folder(folder.parent)
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return Exported(folder, manifest)
+
+
+def sync(folder: Path) -> None:
+    """After a power cut the record knows of no dataset that is half there."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)
 
 
 def refuse_over(folder: Path) -> None:

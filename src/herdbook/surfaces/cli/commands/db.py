@@ -56,7 +56,7 @@ def run(invocation: Invocation) -> int:
     applied = tools.bring_up(database.url, post=args.post or args.act == "init", distributed=args.distributed)
     login = None if args.login_of is None else tools.make_login(database.url, args.login_of)
     answer = {"record": str(database), "applied": applied, "login": login}
-    told = [f"{name}: applied" for name in applied] or ["nothing to do: the schema is up to date"]
+    told = [f"{name}: applied" for name in applied] or ["the schema is up to date"]
     return invocation.show(answer, [*told, *([] if login is None else [f"{login}: may log in, as a server"])])
 
 

@@ -116,6 +116,7 @@ def record(invocation: Invocation) -> Iterator[Finding]:
     yield synchronous(facts)
     yield journal(facts)
     yield copies(facts)
+    yield meaning(status)
     yield from experiments(invocation, status)
     yield triggers(status)
     yield seals(status)
@@ -174,6 +175,17 @@ def copies(facts: Answer) -> Finding:
     taken, restored = (facts.get(name) for name in ("backup_at", "restored_at"))
     said = f"the last copy was taken {ago(taken)}" if taken else "herdbook backup has taken none"
     return Finding(ok=True, what=f"backup: {said}" + (f"; this record was restored {ago(restored)}" if restored else ""))
+
+
+def meaning(status: Answer) -> Finding:
+    """Whether entries are found by meaning. An embedder that was set and cannot be asked is a fault; to have none is not."""
+    told = status.get("embedding")
+    if not isinstance(told, dict):
+        return Finding(ok=True, what=f"meaning: entries are found by their words; {told}")
+    if "problem" in told:
+        what, _, fix = str(told["problem"]).partition(": ")
+        return Finding(ok=False, what=f"meaning: {what}", fix=fix or "set embed to another, or to off")
+    return Finding(ok=True, what=f"meaning: {told['embedded']} of {told['entries']} entries embedded, in {told['space']}")
 
 
 def experiments(invocation: Invocation, status: Answer) -> Iterator[Finding]:
