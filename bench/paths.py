@@ -1,4 +1,7 @@
-"""A briefing and a scoped search of small and large paths: warm, and after one write and one outcome at the path."""
+"""A briefing and a scoped search of small and large paths: warm, and after one write and one outcome at the path.
+
+Half of the entries have outcomes, as at a path that is worked at: one more outcome bears on the evidence of all of them.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ ENTITY = "bench/large"
 BOUNDS_MS = {100: 1.0, 1_000: 1.5, 10_000: 5.0}
 CHANGED_BOUND = 2.0
 ASKED = 15  # a turn
+USED_AT_ONCE = 50  # entries by a run
 TASKS = tuple(notes.words(6, seed) for seed in range(1_000_000, 1_000_020))
 
 Act = Callable[[int], object]
@@ -44,7 +48,16 @@ def claims(scale: Scale) -> Iterator[Result]:
                 yield from of_size(book, entries, bound, scale)
 
 
+def tried(book: herdbook.Client, entries: int) -> None:
+    """Outcomes for half of them, good ones and bad ones."""
+    for number, begin in enumerate(range(0, entries // 2, USED_AT_ONCE)):
+        keys = range(begin, min(begin + USED_AT_ONCE, entries // 2))
+        used = [{"entity": ENTITY, "key": f"key-{key}"} for key in keys]
+        another_run(book).commit_outcome("failure" if number % 3 == 0 else "success", task_input="a task", used=used)
+
+
 def of_size(book: herdbook.Client, entries: int, bound: float, scale: Scale) -> Iterator[Result]:
+    tried(book, entries)
     run, fresh = another_run(book), count()
     began = time.perf_counter()
     run.brief(ENTITY, task=TASKS[0])
@@ -52,7 +65,8 @@ def of_size(book: herdbook.Client, entries: int, bound: float, scale: Scale) -> 
 
     def change(_: int) -> None:
         number = next(fresh)
-        book.write(ENTITY, f"key-{number % entries}", {"again": number}, why="so that the path has changed")
+        value = {**notes.NOTES[number % entries % len(notes.NOTES)], "again": number}  # as long as it was, so as many are shown
+        book.write(ENTITY, f"key-{number % entries}", value, why=notes.why(number))
         other = another_run(book)
         other.read(ENTITY, f"key-{(number + 1) % entries}")
         other.commit_outcome("success", ref=f"changed-{number}", task_input="a task")

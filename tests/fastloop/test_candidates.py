@@ -37,7 +37,7 @@ PLACES = st.tuples(st.integers(0, BLOCKS - 1), st.integers(-5, 0), NUMBERS, st.i
 def test_each_block_is_in_order_as_far_as_a_budget_reaches(places: list[tuple[int, int, float, int]], count: int) -> None:
     """The best entry of a large path would stand behind a weaker one, or nowhere."""
     rows: list[Row] = [
-        (*place, number, "unproven", VERSION, (number, None, 0.5, 0, 0, 0, 0, 0.0, None, 0.0, 0.0), None)
+        (*place, number, "unproven", VERSION, (number, None, 0.5, 0, 0, 0, 0, 0.0, None, 0.0, 0.0), None, 1.0)
         for number, place in enumerate(places)
     ]
     found, expected = best_first(rows, count), sorted(rows)

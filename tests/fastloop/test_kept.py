@@ -127,6 +127,23 @@ def test_a_look_judges_what_has_changed() -> None:
     assert 301 == kept.judged
 
 
+@pytest.mark.parametrize("columns", [True, False])
+def test_an_outcome_moves_every_evidence_and_judges_only_what_it_touched(columns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each outcome changes how often runs succeed at all: a path whose entries were all tried would be judged whole each time."""
+    monkeypatch.setattr(kept_module, "numpy_there", lambda: columns)
+    record, orderer = FakeRecord(), Orderer()
+    for number in range(300):
+        record.write("acme/ci", f"key-{number}", number, held=float(number % 7), failed=float(number % 5))
+    briefer = Briefer(record, orderer)
+    for base in (0.5, 0.5, 0.9, 0.2):
+        record.bases = {"acme/ci": base}
+        found = briefer.brief(TENANT, Asked(task="a task", tokens=8_000), now=NOW)
+        anew = Briefer(record, Orderer()).brief(TENANT, Asked(task="a task", tokens=8_000), now=NOW)
+        assert anew.answer == found.answer
+    [kept] = orderer.kept.held.values()
+    assert (300, columns) == (kept.judged, kept.columns is not None)
+
+
 def test_what_is_held_keeps_to_its_bound() -> None:
     """A server of many entities would grow until the machine kills it."""
     paths = KeptPaths(bytes_max=5_000)

@@ -31,7 +31,7 @@ Newer = dict[int, int | None]  # by the standing version: the number of the one 
 
 
 # A candidate before anything asks for it by name: a thousand plain tuples are what a briefing has time for. See Candidate.
-Row = tuple[int, int, float, int, int, str, Version, HeadRow, int | None]
+Row = tuple[int, int, float, int, int, str, Version, HeadRow, int | None, float]
 # places in a Row
 BLOCK: Final = 0
 ORDER: Final = 1
@@ -41,6 +41,7 @@ VERSION_ID: Final = 4
 NAME: Final = 5
 VERSION: Final = 6
 HEAD: Final = 7
+FRESH: Final = 9  # what age makes of a relevance of one; evidence makes the order of it
 
 
 class Candidate(NamedTuple):
@@ -76,7 +77,7 @@ PLAIN: Final = Scale({}, DEFAULT.evidence_lambda, DEFAULT.freshness_span, half_l
 
 def candidate(row: Row, head: Head) -> Candidate:
     """The row with all that is known of its claim. What it was judged by stays, should the claim have moved meanwhile."""
-    block, order, fading, staleness, version_id, name, version, judged, instead_of = row
+    block, order, fading, staleness, version_id, name, version, judged, instead_of, _ = row
     if judged != head_row(head):
         was: dict[str, Any] = dict(zip(JUDGED_BY, judged[2:], strict=True))
         head = head._replace(**was)
@@ -170,18 +171,19 @@ def judge(
             continue
         if affirmed_at is not None and affirmed_at > at:
             at = affirmed_at
-        effective, score = confidence, 1.0
+        effective, fresh = confidence, 1.0
         if at < now:  # as `effective_now` says it, without the call
             half_life = half_lives[kind] * OUTCOME_FACTOR if moves else half_lives[kind]
             age = (now - at) / half_life
             effective *= 0.5 ** (age / (1.0 + log1p(recalls)))
-            score -= span * (1.0 - 0.5**age)  # reads keep what is shown alive, but popularity never ranks
+            fresh -= span * (1.0 - 0.5**age)  # reads keep what is shown alive, but popularity never ranks
         name = standing_of(observed, corroborated, failed_since) if observed or corroborated or failed_since else "unproven"
         if (name == "observed" or name == "corroborated") and (standing_id is None or version_id > standing_id):
             name = "unproven"  # as `trust.earned` says it, without the call
         if effective < floor and name == "unproven":
             gathered.faded.append(version)
             continue
+        score = fresh
         if held or failed:  # as `trust.evidence` says it, without the call
             base = bases.get(version.path, 0.5)
             score *= exp(strength * (held * (1.0 - base) - failed * base) / (held + failed + EVIDENCE_SHRINK))
@@ -191,7 +193,22 @@ def judge(
         elif name == "contested":
             block = CONTESTED
         instead_of = None if newer is None else newer[version_id]
-        keep((block, -int(score * COARSE + 0.5) * GRAIN, -effective, -at, version_id, name, version, row, instead_of))
+        keep((block, -int(score * COARSE + 0.5) * GRAIN, -effective, -at, version_id, name, version, row, instead_of, fresh))
+
+
+def rebased(row: Row, scale: Scale) -> Row:
+    """The row as `judge` gives it at another base rate of its entity, which is all that may have changed."""
+    held, failed = row[HEAD][9:11]
+    if not held and not failed:
+        return row
+    base = scale.bases.get(row[VERSION].path, 0.5)
+    score = row[FRESH] * exp(scale.evidence_lambda * (held * (1.0 - base) - failed * base) / (held + failed + EVIDENCE_SHRINK))
+    return reordered(row, -int(score * COARSE + 0.5) * GRAIN)
+
+
+def reordered(row: Row, order: int) -> Row:
+    block, _, fading, staleness, version_id, name, version, head, instead_of, fresh = row
+    return (block, order, fading, staleness, version_id, name, version, head, instead_of, fresh)
 
 
 def add_standing(

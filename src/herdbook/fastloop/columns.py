@@ -15,10 +15,27 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from herdbook.fastloop.candidates import ANYWAY, BLOCKS, ENTRIES, FADING, NAME, ORDER, STALENESS, UNITS, VERSION, VERSION_ID, Row
+from herdbook.fastloop.candidates import (
+    ANYWAY,
+    BLOCKS,
+    COARSE,
+    ENTRIES,
+    FADING,
+    FRESH,
+    GRAIN,
+    HEAD,
+    NAME,
+    ORDER,
+    STALENESS,
+    UNITS,
+    VERSION,
+    VERSION_ID,
+    Row,
+    Scale,
+)
 from herdbook.fastloop.ranking import EFFECT_MAX
 from herdbook.fastloop.scope import LENGTH_PULL, SATURATION, Question, TokenStats, count
-from herdbook.record.trust import acts
+from herdbook.record.trust import EVIDENCE_SHRINK, acts
 from herdbook.record.types import Version
 
 Numbers = Any  # a numpy array; numpy is an extra, and has to be asked for by name
@@ -29,6 +46,10 @@ FIRST_CAPACITY: Final = 1024
 KINDS: Final = {
     "live": bool,
     "scores": float,
+    "fresh": float,
+    "held": float,
+    "failed": float,
+    "homes": "i4",
     "blocks": "i1",
     "tiers": "i1",
     "fadings": float,
@@ -62,6 +83,11 @@ class Columns:
     capacity: int = 0
     live: Numbers = None  # which places hold a candidate
     scores: Numbers = None  # what age and evidence make of it, in units
+    fresh: Numbers = None  # what age alone makes of it
+    held: Numbers = None
+    failed: Numbers = None
+    homes: Numbers = None  # the number of its path in `paths`
+    paths: dict[str, int] = field(default_factory=dict)
     blocks: Numbers = None
     tiers: Numbers = None
     fadings: Numbers = None
@@ -78,7 +104,7 @@ class Columns:
     @property
     def size_bytes(self) -> int:
         vectors = 0 if self.matrix is None else int(self.matrix.nbytes)
-        return 64 * self.capacity + TOKEN_BYTES * len(self.said) + POSTING_BYTES * self.postings + vectors
+        return 96 * self.capacity + TOKEN_BYTES * len(self.said) + POSTING_BYTES * self.postings + vectors
 
     @property
     def ties(self) -> tuple[Numbers, ...]:
@@ -97,10 +123,25 @@ class Columns:
         at = [self.placed(row[VERSION]) for row in rows]
         self.live[at] = True
         self.scores[at] = [-row[ORDER] for row in rows]
+        self.fresh[at] = [row[FRESH] for row in rows]
+        self.held[at], self.failed[at] = zip(*[row[HEAD][9:11] for row in rows], strict=True)
         self.stands[at] = [acts(row[NAME]) for row in rows]
         self.blocks[at], self.tiers[at] = zip(*map(self.place_of, rows), strict=True)
         self.fadings[at] = [row[FADING] for row in rows]
         self.ages[at] = [row[STALENESS] for row in rows]
+
+    def rebase(self, scale: Scale) -> None:
+        """Scores at other base rates, by the arithmetic of `candidates.rebased`."""
+        numpy, size = self.numpy, len(self.ids)
+        at = numpy.flatnonzero(self.live[:size] & (self.held[:size] + self.failed[:size] > 0.0))
+        held, failed = self.held[at], self.failed[at]
+        base = numpy.array([scale.bases.get(path, 0.5) for path in self.paths])[self.homes[at]]
+        surplus = held * (1.0 - base) - failed * base
+        score = self.fresh[at] * numpy.exp(scale.evidence_lambda * surplus / (held + failed + EVIDENCE_SHRINK))
+        self.scores[at] = numpy.floor(score * COARSE + 0.5) * GRAIN
+
+    def order(self, version_id: int) -> int:
+        return -int(self.scores[self.places[version_id]])
 
     def empty(self) -> None:
         """No candidate is in the running."""
@@ -128,6 +169,7 @@ class Columns:
             self.ids.append(version.id)
             self.grow()
             self.names[at] = version.id
+            self.homes[at] = self.paths.setdefault(version.path, len(self.paths))
             self.tell(at, count(version))
             self.waiting[version.id] = version
         return at

@@ -25,6 +25,8 @@ from herdbook.fastloop.candidates import (
     before_those,
     judge,
     losers,
+    rebased,
+    reordered,
 )
 from herdbook.fastloop.columns import Columns, numpy_there
 from herdbook.fastloop.contradictions import Contradiction, Settings
@@ -50,9 +52,9 @@ class Kept:
     since: int = -1  # when the period began that ages are reckoned to
     scale: Scale | None = None
     heads: dict[int, HeadRow] = field(default_factory=dict)  # by entry
-    tried: set[int] = field(default_factory=set)  # entries with outcomes: what a path's base rate says of them changes with it
     versions: Versions = field(default_factory=dict)  # the current ones
-    rows: dict[int, Row] = field(default_factory=dict)  # by version, as all below
+    rows: dict[int, Row] = field(default_factory=dict)  # by version, as all below; look at them through `row` and `ordered_rows`
+    behind: bool = False  # the columns know their order, and the rows do not yet
     faded: dict[int, Version] = field(default_factory=dict)
     expired: dict[int, Version] = field(default_factory=dict)
     refused: dict[int, HerdbookError] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class Kept:
         if since != self.since or self.scale is None or scale[1:] != self.scale[1:]:
             changed = self.heads | changed
         elif scale.bases != self.scale.bases:
-            changed = {entry: self.heads[entry] for entry in self.tried} | changed
+            self.rebase(scale)
         self.since, self.scale = since, scale
         if changed:
             self.judge(record, tenant, changed)
@@ -91,12 +93,33 @@ class Kept:
             self.expire(version_id)
         self.widen()
 
+    def rebase(self, scale: Scale) -> None:
+        """Runs have ended, and so evidence says something else of every entry that has some; nothing else has changed."""
+        if self.columns is None:
+            self.rows = {version_id: rebased(row, scale) for version_id, row in self.rows.items()}
+        else:
+            self.columns.rebase(scale)
+            self.behind = True
+
+    def row(self, version_id: int) -> Row:
+        """Raises KeyError for a version that has no row."""
+        row = self.rows[version_id]
+        return row if self.columns is None or not self.behind else reordered(row, self.columns.order(version_id))
+
+    def ordered_rows(self) -> dict[int, Row]:
+        """All of them."""
+        if self.behind:
+            self.rows = {version_id: self.row(version_id) for version_id in self.rows}
+            self.behind = False
+        return self.rows
+
     def widen(self) -> None:
         """Columns are worth their making from the second look on: a command that is over at once never makes them."""
         if self.columns is None and self.looks > 1 and len(self.rows) >= COLUMNS_MIN and numpy_there():
             self.columns = Columns(self.place_of)
             self.columns.put(list(self.rows.values()))
         elif self.columns is not None and self.columns.wasteful:
+            self.ordered_rows()
             self.columns, self.looks = None, 1
             self.widen()
 
@@ -104,7 +127,6 @@ class Kept:
         """Begin anew."""
         self.empty()
         self.heads.clear()
-        self.tried.clear()
         self.versions.clear()
         self.columns = None
 
@@ -114,6 +136,7 @@ class Kept:
             held.clear()
         self.shared.clear()
         self.settings.clear()
+        self.behind = False
         if self.columns is not None:
             self.columns.empty()
 
@@ -132,8 +155,6 @@ class Kept:
             if before is not None:
                 self.forget(before, gone=before[0] != changed[entry][0])
         self.heads.update(changed)
-        self.tried.difference_update(changed)
-        self.tried.update(entry for entry, head in changed.items() if head[9] or head[10])
         missing = [head[0] for head in changed.values() if not isinstance(self.versions.get(head[0]), Version)]
         self.versions.update(record.versions(tenant, missing))
         seen = Gathered()
@@ -249,16 +270,17 @@ class Scene:
         """Every candidate."""
         guests = [row for row in self.guests if row[VERSION_ID] not in self.hidden]
         if not self.hidden:
-            return [*self.kept.rows.values(), *guests]
-        return [row for version_id, row in self.kept.rows.items() if version_id not in self.hidden] + guests
+            return [*self.kept.ordered_rows().values(), *guests]
+        return [row for version_id, row in self.kept.ordered_rows().items() if version_id not in self.hidden] + guests
 
     def contradictions(self) -> list[Contradiction]:
         """What is set in more than one way, the best entries first. A row that faded since it was put is not there any more."""
-        return sorted(self.kept.settings.disputed(self.kept.rows.__getitem__), key=lambda found: found.sides[0][0])
+        return sorted(self.kept.settings.disputed(self.kept.row), key=lambda found: found.sides[0][0])
 
     def row(self, version_id: int) -> Row:
-        found = self.kept.rows.get(version_id)
-        return found or next(row for row in self.guests if row[VERSION_ID] == version_id)
+        if version_id in self.kept.rows:
+            return self.kept.row(version_id)
+        return next(row for row in self.guests if row[VERSION_ID] == version_id)
 
 
 def gather(record: Record, tenant: int, kept: Kept, *, now: int) -> Scene:

@@ -12,7 +12,19 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, Protocol
 
-from herdbook.fastloop.candidates import ANYWAY, BLOCK, ENTRIES, FADING, NAME, ORDER, STALENESS, UNITS, VERSION_ID, Row
+from herdbook.fastloop.candidates import (
+    ANYWAY,
+    BLOCK,
+    ENTRIES,
+    FADING,
+    NAME,
+    ORDER,
+    STALENESS,
+    UNITS,
+    VERSION_ID,
+    Row,
+    reordered,
+)
 from herdbook.record.trust import acts
 from herdbook.record.tunables import Tuning
 
@@ -78,16 +90,15 @@ def weigh(rows: Sequence[Row], relevances: Sequence[float], effect: Mapping[int,
     for row, about in zip(rows, relevances, strict=True):
         relevance = about + effect.get(row[VERSION_ID], 0.0)
         if relevance > 0.0:
-            found.append(reordered(row, relevance * -row[ORDER]))
+            found.append(rescored(row, relevance * -row[ORDER]))
         elif standing_stays and acts(row[NAME]):
             found.append((ANYWAY, *row[1:]))
     return found
 
 
-def reordered(row: Row, score: float) -> Row:
+def rescored(row: Row, score: float) -> Row:
     """The row with another score, in UNITS."""
-    block, _, fading, staleness, version_id, name, version, head, instead_of = row
-    return (block, -int(score + 0.5), fading, staleness, version_id, name, version, head, instead_of)
+    return reordered(row, -int(score + 0.5))
 
 
 def fused(rows: Sequence[Row], legs: Legs, tuning: Tuning) -> list[Row]:
@@ -109,7 +120,7 @@ def fused(rows: Sequence[Row], legs: Legs, tuning: Tuning) -> list[Row]:
     for name, listed in lists.items():
         for rank, version_id in enumerate(listed, start=1):
             scores[version_id] += weights[name] / (tuning.rrf_k + rank)
-    return [reordered(row, scores[row[VERSION_ID]] * UNITS) for row in rows]
+    return [rescored(row, scores[row[VERSION_ID]] * UNITS) for row in rows]
 
 
 def leg_lists(rows: Sequence[Row], legs: Legs) -> dict[str, list[int]]:
@@ -134,7 +145,7 @@ def blended(rows: list[Row], learned: dict[int, float], weight: float) -> list[R
     def mixed(row: Row) -> float:
         return (1.0 - weight) * -row[ORDER] + weight * best * learned[row[VERSION_ID]] / highest
 
-    return [reordered(row, mixed(row)) if row[VERSION_ID] in learned else row for row in rows]
+    return [rescored(row, mixed(row)) if row[VERSION_ID] in learned else row for row in rows]
 
 
 def learned_of(rows: Sequence[Row], scorer: Scorer, numbers: Callable[[Row], Sequence[float]]) -> dict[int, float]:

@@ -30,6 +30,7 @@ CACHED_TEXT_BYTES_MAX = 64 * 1024 * 1024
 INDEX_WAIT_SECONDS = 0.05  # a search that finds the record busy answers from the index as it is, and says so
 CACHED_NAMES_MAX = 100_000
 ERASURES_SEEN_SECONDS = 0.1  # within which every process passes by what was erased; only then is an erasure acknowledged
+NEVER = 2**63 - 1  # as a stamp: nothing was written since
 SEAL_CHECK = "herdbook seal check"
 
 
@@ -159,12 +160,14 @@ class Record:
         numbers = [number for path in paths if (number := self.path_id(tenant, path)) is not None]
         if not numbers:
             return Moved(0, 0, {})
-        asked = {"tenant": tenant, "paths": json.dumps(numbers)}
-        stamp, count = self.store.kept_rows("heads_stamp", asked)[0]  # asked first: what comes between is told twice, never lost
+        asked = {"tenant": tenant, "paths": json.dumps(numbers), "since": NEVER if since is None else since}
+        stamp, count, entries = self.store.kept_rows("heads_stamp", asked)[
+            0
+        ]  # first: what comes between is told twice, never lost
         if since is None:
             rows = self.store.rows("heads_whole", asked)
         else:
-            rows = self.store.kept_rows("heads_touched", {**asked, "since": since})
+            rows = self.store.kept_rows("heads_touched", {**asked, "entries": entries})
         return Moved(stamp, count, {row[0]: row[1:] for row in rows})
 
     def paths_below(self, tenant: int, path: str) -> list[str]:

@@ -79,10 +79,11 @@ JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value
 JOIN claim c ON c.tenant = %(tenant)s AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
 -- name: heads_stamp
--- Where the record stands, for `heads_touched`, and how many entries these paths have.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-       (SELECT count(*) FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
-        JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value);
+-- Where the record stands, how many entries these paths have, and which of those were written since a stamp: one scan of their rows.
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, count(*),
+       coalesce(json_agg(e.id) FILTER (WHERE e.touched >= %(since)s), '[]')::text
+FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
+JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value;
 
 -- name: heads_whole
 -- As `heads`, each with its entry.
@@ -93,11 +94,10 @@ JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value
 JOIN claim c ON c.tenant = %(tenant)s AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
 -- name: heads_touched
--- Of those, what has changed since a stamp. Two plain scans of the paths' rows: an index on the stamp would cost every outcome more.
+-- The heads of those, and of what has a claim that was moved since the stamp; an index on that would cost every outcome more.
 SELECT e.id, e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
        c.held, c.failed
-FROM (SELECT e.id FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
-      JOIN entry e ON e.tenant = %(tenant)s AND e.path = j.value AND e.touched >= %(since)s
+FROM (SELECT w::bigint AS id FROM jsonb_array_elements_text(%(entries)s::jsonb) w
       UNION SELECT c.entry FROM (SELECT a::bigint FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
       JOIN claim c ON c.tenant = %(tenant)s AND c.path = j.value AND c.touched >= %(since)s OFFSET 0) t
 JOIN version v ON v.tenant = %(tenant)s AND v.entry = t.id AND v.number = 1

@@ -37,9 +37,8 @@ INSERT INTO version (tenant, id, entry, path, key, number, claim, value, why, ki
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_claim
--- A changed claim starts over at the confidence its author states.
-INSERT INTO claim (tenant, path, entry, digest, initial, confidence, touched)
-VALUES (?, ?, ?, ?, ?, ?, (SELECT id FROM latest));
+-- A changed claim starts over at the confidence its author states. It needs no stamp: its entry has one.
+INSERT INTO claim (tenant, path, entry, digest, initial, confidence) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: affirm_claim
 -- The same claim for the same reason is counted and dated, not stored again.
@@ -73,9 +72,9 @@ CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value
 CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
 -- name: heads_stamp
--- Where the record stands, for `heads_touched`, and how many entries these paths have.
-SELECT (SELECT id FROM latest),
-       (SELECT count(*) FROM json_each(:paths) j CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value);
+-- Where the record stands, how many entries these paths have, and which of those were written since a stamp: one scan of their rows.
+SELECT (SELECT id FROM latest), count(*), json_group_array(e.id) FILTER (WHERE e.touched >= :since)
+FROM json_each(:paths) j CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value;
 
 -- name: heads_whole
 -- As `heads`, each with its entry.
@@ -86,11 +85,12 @@ CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value
 CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
 
 -- name: heads_touched
--- Of those, what has changed since a stamp. Two plain scans of the paths' rows: an index on the stamp would cost every outcome more.
+-- The heads of those, and of what has a claim that was moved since the stamp.
 SELECT e.id, e.version, e.standing_version, c.confidence, c.moves, c.recalls, c.observed, c.corroborated, c.failed_since, c.affirmed_at,
        c.held, c.failed
-FROM (SELECT e.id FROM json_each(:paths) j CROSS JOIN entry e ON e.tenant = :tenant AND e.path = j.value AND e.touched >= :since
-      UNION SELECT c.entry FROM json_each(:paths) j CROSS JOIN claim c ON c.tenant = :tenant AND c.path = j.value AND c.touched >= :since) t
+FROM (SELECT w.value AS id FROM json_each(:entries) w
+      UNION SELECT c.entry FROM json_each(:paths) j
+      CROSS JOIN claim c ON c.tenant = :tenant AND c.path = j.value AND c.touched >= :since AND c.touched > 0) t
 CROSS JOIN version v ON v.tenant = :tenant AND v.entry = t.id AND v.number = 1
 CROSS JOIN entry e ON e.tenant = :tenant AND e.path = v.path AND e.key = v.key
 CROSS JOIN claim c ON c.tenant = :tenant AND c.path = e.path AND c.entry = e.id AND c.digest = e.claim;
