@@ -45,6 +45,7 @@ class FakeRecord:
     reach: Reach = EVERYTHING
     tuned: Tuning = DEFAULT
     drawn: dict[str, float] = field(default_factory=dict)
+    entry_ids: dict[tuple[str, str], int] = field(default_factory=dict)
     bases: dict[str, float] = field(default_factory=dict)
     parts: list[AskedRow] = field(default_factory=list)
     used: list[PrecedentRow] = field(default_factory=list)
@@ -54,6 +55,7 @@ class FakeRecord:
         number = more.pop("number", 1)
         at = NOW - round(more.pop("age_days", 0) * MICROSECONDS_PER_DAY)
         version_id = len(self.stored) + 1
+        entry_id = self.entry_ids.setdefault((path, key), len(self.entry_ids) + 1)
         text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         plain: dict[str, Any] = {
             "why": None,
@@ -93,7 +95,7 @@ class FakeRecord:
             trusted["standing_id"] = version_id
         version = Version(
             id=version_id,
-            entry_id=version_id,
+            entry_id=entry_id,
             claim=b"%d" % version_id,
             path=path,
             key=key,
@@ -101,7 +103,7 @@ class FakeRecord:
             value_text=text,
             **plain,
         )
-        head = Head(path=path, key=key, entry_id=version_id, version_id=version_id, claim=version.claim, **trusted)
+        head = Head(path=path, key=key, entry_id=entry_id, version_id=version_id, claim=version.claim, **trusted)
         self.stored[version_id], self.trust[version_id], self.current[path, key] = version, head, head
         return version
 
@@ -133,8 +135,8 @@ class FakeRecord:
         self.count("heads")
         wanted = set(paths)
         there = {
-            number: head_row(head)
-            for number, ((path, _), head) in enumerate(self.current.items())
+            head.entry_id: head_row(head)
+            for (path, _), head in self.current.items()
             if path in wanted and self.reach.covers(path)
         }
         return Moved(0, len(there), there)

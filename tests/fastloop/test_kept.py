@@ -166,6 +166,16 @@ def test_an_entry_that_is_gone_is_not_served() -> None:
     assert ["there"] == [entry["key"] for entry in briefer.brief(TENANT, Asked(), now=NOW).answer["entries"]]
 
 
+def test_what_expired_by_a_clock_that_is_set_back_is_there_again() -> None:
+    """A server whose clock ran ahead for a moment would withhold entries for the rest of five minutes."""
+    record, orderer = FakeRecord(), Orderer()
+    now = NOW - NOW % kept_module.PERIOD
+    record.write("acme/ci", "short", 1, expires_at=now + 10_000_000)
+    briefer = Briefer(record, orderer)
+    known = [len(briefer.brief(TENANT, Asked(), now=now + after * 1_000_000).answer["entries"]) for after in (0, 20, 5, 20, 9)]
+    assert [1, 0, 1, 0, 1] == known
+
+
 def test_superseded_versions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Places of superseded versions would pile up for ever."""
     monkeypatch.setattr(kept_module, "COLUMNS_MIN", 1)

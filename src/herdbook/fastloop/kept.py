@@ -49,6 +49,7 @@ class Kept:
     turn: threading.Lock = field(default_factory=threading.Lock)
     stamp: int | None = None
     erasures: int = 0  # how many there were
+    looked_at: int = -1
     since: int = -1  # when the period began that ages are reckoned to
     scale: Scale | None = None
     heads: dict[int, HeadRow] = field(default_factory=dict)  # by entry
@@ -86,7 +87,10 @@ class Kept:
             changed = self.heads | changed
         elif scale.bases != self.scale.bases:
             self.rebase(scale)
-        self.since, self.scale = since, scale
+        if now < self.looked_at:  # the clock was set back: what is over may not be over yet
+            again = [version.entry_id for version in self.expired.values() if (version.expires_at or 0) > now]
+            changed = {entry: self.heads[entry] for entry in again} | changed
+        self.looked_at, self.since, self.scale = now, since, scale
         if changed:
             self.judge(record, tenant, changed)
         for version_id in [version_id for version_id, at in self.expiring.items() if at <= now]:
