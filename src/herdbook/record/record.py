@@ -134,6 +134,15 @@ class Record:
                 self._paths.put((tenant, path), found)
         return found
 
+    def path_ids(self, tenant: int, paths: Sequence[str]) -> list[int]:
+        """The numbers of these paths, as far as anything was ever written there; what is not known yet is one question."""
+        found = {path: self._paths.get((tenant, path)) for path in paths}
+        unknown = [path for path, number in found.items() if number is None]
+        for path, number in self.store.rows("path_ids", {"tenant": tenant, "paths": json.dumps(unknown)}) if unknown else ():
+            self._paths.put((tenant, path), number)
+            found[path] = number
+        return [number for number in found.values() if number is not None]
+
     def entry(self, tenant: int, path: str, key: str, reader: Reader | None = None) -> tuple[Head, float]:
         """One entry with the trust of its current claim, and its entity's base rate; NotFound with the nearest names."""
         number = self.path_id(tenant, path, reader)
@@ -153,17 +162,16 @@ class Record:
 
     def heads(self, tenant: int, paths: Sequence[str]) -> list[HeadRow]:
         """Every entry of these paths, in one query, as far as its place depends on it; `trust_of` has the rest."""
-        return self._heads(tenant, [number for path in paths if (number := self.path_id(tenant, path)) is not None])
+        return self._heads(tenant, self.path_ids(tenant, paths))
 
     def heads_since(self, tenant: int, paths: Sequence[str], since: int | None) -> Moved:
         """Of these entries those that have changed since a stamp, by entry; all of them without one."""
-        numbers = [number for path in paths if (number := self.path_id(tenant, path)) is not None]
+        numbers = self.path_ids(tenant, paths)
         if not numbers:
             return Moved(0, 0, {})
         asked = {"tenant": tenant, "paths": json.dumps(numbers), "since": NEVER if since is None else since}
-        stamp, count, entries = self.store.kept_rows("heads_stamp", asked)[
-            0
-        ]  # first: what comes between is told twice, never lost
+        # Asked first: what comes between is told twice, and never lost.
+        [(stamp, count, entries)] = self.store.kept_rows("heads_stamp", asked)
         if since is None:
             rows = self.store.rows("heads_whole", asked)
         else:
@@ -223,8 +231,7 @@ class Record:
 
     def parts_asked(self, tenant: int, paths: Sequence[str]) -> list[Row]:
         """What runs at these paths were asked, part by part."""
-        numbers = json.dumps([number for path in paths if (number := self.path_id(tenant, path)) is not None])
-        return self.store.kept_rows("asked_of", {"tenant": tenant, "paths": numbers})
+        return self.store.kept_rows("asked_of", {"tenant": tenant, "paths": json.dumps(self.path_ids(tenant, paths))})
 
     def precedents(self, tenant: int, paths: Iterable[int], parts: Sequence[str]) -> list[Row]:
         """What runs that were asked these parts came to use; paths by number."""

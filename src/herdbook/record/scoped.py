@@ -36,6 +36,9 @@ class ScopedRecord(Record):
     def path_id(self, tenant: int, path: str, reader: Reader | None = None) -> int | None:
         return super().path_id(tenant, path, reader) if self.reach.covers(path) else None
 
+    def path_ids(self, tenant: int, paths: Sequence[str]) -> list[int]:
+        return super().path_ids(tenant, [path for path in paths if self.reach.covers(path)])
+
     def paths_below(self, tenant: int, path: str) -> list[str]:
         return self.reach.within(super().paths_below(tenant, path))
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from herdbook.record.record import Record
+from herdbook.record.store.protocol import Params, Row
 from herdbook.record.types import HeadRow
 from herdbook.service.callers import DEFAULT_TENANT
 from herdbook.service.door import Service
@@ -39,6 +42,26 @@ class Follower:
 
 class FollowingContract(Contract):
     """Whatever is done to a record, by whichever process, shows in the next look."""
+
+    def test_paths_are_looked_up_together(self, ann: Desk, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each ancestor where nothing was written would be asked for by itself, again and again."""
+        ann.write("a", 1, entity="x/y/z/deep")
+        store, asked = service.record.store, list[str]()
+        rows = store.rows
+
+        def noted(query: str, params: Params) -> list[Row]:
+            asked.append(query)
+            return rows(query, params)
+
+        monkeypatch.setattr(store, "rows", noted)
+        for known in ([], ["x/y/z/deep"]):
+            asked.clear()
+            assert len(known) == len(service.record.path_ids(DEFAULT_TENANT, known))
+            assert 1 == len(service.record.path_ids(DEFAULT_TENANT, ["x", "x/y", "x/y/z", "x/y/z/deep", "x/nowhere"]))
+            assert ["path_ids"] == asked
+        asked.clear()
+        assert 1 == len(service.record.path_ids(DEFAULT_TENANT, ["x/y/z/deep"]))
+        assert [] == asked, "what is known is known"
 
     def test_what_is_followed_is_what_is_there(self, book: Book, service: Service, ann: Desk) -> None:
         """A briefing would rank by trust that has moved since, or not know what was written."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.sql import SQL, Identifier
 
 from herdbook.base.errors import Broken, Conflict, Unavailable
 from herdbook.record.store.postgres.refusals import REFUSED, translated
@@ -52,8 +53,11 @@ def load(url: str, file: Path, expected: Tables) -> None:
             raw.execute("DROP SCHEMA herdbook CASCADE")  # just made with the roles: the copy brings its own
     run("pg_restore", url, ["--exit-on-error", "--single-transaction", str(file)])
     with logged_in(url) as raw:
-        wrong = difference(expected, tables_of(raw)) or "; ".join(mistakes_in(raw))
-        raw.execute("ANALYZE")  # until the server does that by itself, questions are planned as if the tables were empty
+        found = tables_of(raw)
+        wrong = difference(expected, found) or "; ".join(mistakes_in(raw))
+        # Until the server does that by itself, questions are planned as if the tables were empty. Only these: the catalogues are
+        # shared by all databases, and two restores would meet there.
+        raw.execute(SQL("ANALYZE {}").format(SQL(", ").join(Identifier("herdbook", name) for name in found)))
     if wrong:
         raise Broken(f"what was restored is not what was copied ({wrong}): drop this database, and restore another copy")
 

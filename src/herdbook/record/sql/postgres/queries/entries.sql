@@ -2,6 +2,11 @@
 -- A path is stored once; everything else refers to it by number.
 SELECT id FROM path WHERE tenant = %(tenant)s AND path = %(path)s;
 
+-- name: path_ids
+-- Of several paths (a JSON list), as far as they are there.
+SELECT p.path, p.id FROM (SELECT a FROM jsonb_array_elements_text(%(paths)s::jsonb) a OFFSET 0) j (value)
+JOIN path p ON p.tenant = %(tenant)s AND p.path = j.value;
+
 -- name: insert_path
 -- Under the write lock, so that two writers of a new path agree on its number.
 INSERT INTO path (tenant, id, path) VALUES (%(tenant)s, %(id)s, %(path)s);

@@ -2,6 +2,10 @@
 -- A path is stored once; everything else refers to it by number.
 SELECT id FROM path WHERE tenant = :tenant AND path = :path;
 
+-- name: path_ids
+-- Of several paths (a JSON list), as far as they are there.
+SELECT p.path, p.id FROM json_each(:paths) j CROSS JOIN path p ON p.tenant = :tenant AND p.path = j.value;
+
 -- name: insert_path
 -- Under the write lock, so that two writers of a new path agree on its number.
 INSERT INTO path (tenant, id, path) VALUES (:tenant, :id, :path);
