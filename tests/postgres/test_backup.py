@@ -98,8 +98,9 @@ def test_a_copy_put_back_is_the_record(
     assert "there is a record in this database already" in capsys.readouterr().err
 
 
-def test_what_was_put_back_is_planned_for(copy: Path, empty: str) -> None:
+def test_what_was_put_back_is_planned_for(copy: Path, empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the server looks at the tables by itself, a briefing of a large path would walk all of it for each entry it shows."""
+    monkeypatch.setenv("HERDBOOK_SEAL_KEY_FILE", str(tmp_path / "seal.key"))
     assert 0 == main(["restore", str(copy), "--record", server().url(empty), "--json"])
     with setup.logged_in(server().url(empty)) as raw:
         assert copying.one(raw, "SELECT reltuples FROM pg_class WHERE oid = 'herdbook.version'::regclass") > 0
