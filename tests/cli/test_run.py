@@ -170,13 +170,11 @@ def test_a_record_that_cannot_be_used_is_said(process, tmp_path) -> None:
 # No shell in a loop: dash 0.5.12 loses a signal that comes while it starts a command.
 STOPS_WITH_9 = """
 import signal, sys
-def stop(number, frame):
-    print("stopping", flush=True)
-    sys.exit(9)
-signal.signal(signal.SIGTERM, stop)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 print("up", flush=True)
-while True:
-    signal.pause()
+signal.sigwait([signal.SIGTERM])
+print("stopping", flush=True)
+sys.exit(9)
 """
 
 
