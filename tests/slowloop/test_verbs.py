@@ -132,6 +132,15 @@ def test_calibration_reports_and_sets_only_what_may_act(book: Client) -> None:
     assert "invalid_request" == refused.value.code
 
 
+def test_a_ranker_that_is_not_there_is_not_put_in_force(book: Client) -> None:
+    """A misspelt id would be taken, and every briefing from then on would say that its ranker is missing."""
+    for act, fields in (("tune", {"values": {"ranker": "zzz"}}), ("promote", {"ranker": "zzz"})):
+        with pytest.raises(HerdbookError, match="there is no ranker 'zzz'") as refused:
+            book.call(act, {"entity": ENTITY, **fields})
+        assert "not_found" == refused.value.code
+    assert {"ranker": "none"} == book.call("tune", {"entity": ENTITY, "values": {"ranker": "none"}})["set"]
+
+
 def test_what_calibration_promotes_is_in_force_and_can_be_taken_back(book: Client) -> None:
     """A half-life that was learnt would be reported, called promoted, and never fade anything."""
     keys = [f"port-{number}" for number in range(half_life.ACT_MIN)]

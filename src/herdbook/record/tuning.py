@@ -11,15 +11,15 @@ from typing import Any
 
 from herdbook.base import clock, limits, text
 from herdbook.base.errors import InvalidValue
-from herdbook.record import answers, seals
+from herdbook.record import answers, rankers, seals
 from herdbook.record.record import Record
 from herdbook.record.store.protocol import Reader, Transaction
-from herdbook.record.tunables import DEFAULTS, EVERYWHERE, MULTIPLIER, TUNABLES, Value, line_of, nearest
+from herdbook.record.tunables import DEFAULTS, EVERYWHERE, MULTIPLIER, NO_RANKER, TUNABLES, Value, line_of, nearest
 from herdbook.record.types import Stamp
 
 
 def tune(record: Record, tx: Transaction, stamp: Stamp, asked: dict[str, Any], *, at: int) -> dict[str, Any]:
-    """Set names at a path, once per request id; answers with what holds there now."""
+    """Set names at a path, once per request id; answers with what holds there now. Raises NotFound for a ranker nobody kept."""
     path = place(asked["entity"])
     values = {name: checked(name, value) for name, value in sorted(asked["values"].items())}
     if not values:
@@ -30,6 +30,8 @@ def tune(record: Record, tx: Transaction, stamp: Stamp, asked: dict[str, Any], *
     before: dict[str, Any] | None = answers.first(tx, stamp.tenant, "tune", name, digest)
     if before is not None:
         return before
+    if values.get("ranker") not in (None, NO_RANKER):
+        rankers.load(record, tx, stamp.tenant, str(values["ranker"]))
     for tunable, value in values.items():
         put(tx, stamp, path, tunable, value, why, at=at)
     answer = told(tx, stamp.tenant, path) | {"set": values, "at": clock.iso(at), "request_id": name}
